@@ -1,0 +1,418 @@
+"""Which data do the rooms share? PURE: frozen dataclasses and enums, no I/O, no clock.
+
+Lengths are prompt tokens as the server counts them. `*_s` are seconds; where a time is a point and not a span, it is
+*active* seconds of the run (they add up over resumes), unless the name says `utc`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from targets.base import DraftCounts, Health, Mode, Refusal, Reply, Scrape
+
+LengthSource = Literal["usage", "inferred"]
+Cache = Literal["cold", "warm"]
+
+
+class Outcome(StrEnum):
+    """What one probe showed."""
+
+    PASS = "pass"  # noqa: S105  (an outcome, not a password)
+    REJECTED = "rejected"
+    TRUNCATED = "truncated"
+    GARBLED = "garbled"
+    DEGRADED = "degraded"
+    ERROR = "error"
+    HANG = "hang"
+    DEATH = "death"
+    BUSY = "busy"
+    INFRA = "infra"
+    ABANDONED = "abandoned"
+
+    @property
+    def is_evidence(self) -> bool:
+        """False where the probe says nothing about its length."""
+        return self not in {Outcome.BUSY, Outcome.INFRA, Outcome.ABANDONED}
+
+
+FAIL_ON_DEFAULT = frozenset({Outcome.DEATH, Outcome.ERROR, Outcome.HANG, Outcome.TRUNCATED, Outcome.GARBLED})
+
+
+class Side(StrEnum):
+    """On which side of the boundary an outcome puts its length: the search's three-valued answer."""
+
+    GOOD = "good"
+    BAD = "bad"
+    LIMIT = "limit"  # refused cleanly: it bounds the search like a failure, but is none
+    NOTHING = "nothing"  # no evidence
+
+
+def side_of(outcome: Outcome, fail_on: frozenset[Outcome] = FAIL_ON_DEFAULT) -> Side:
+    """The side of the boundary that an outcome is evidence for, under `--fail-on`."""
+    if not outcome.is_evidence:
+        return Side.NOTHING
+    if outcome is Outcome.REJECTED:
+        return Side.LIMIT
+    return Side.BAD if outcome in fail_on else Side.GOOD
+
+
+class Corroboration(StrEnum):
+    """How well a death is known."""
+
+    PROVEN = "proven"  # the process is seen to be gone, changed or dead
+    PRESUMED = "presumed"  # the connection was lost and nothing proves that the engine survived
+
+
+class Role(StrEnum):
+    """Why a probe is sent, as the plan sees it."""
+
+    BASELINE = "baseline"  # a short prompt: offset, text, acceptance, time
+    LO = "lo"
+    SEARCH = "search"
+    CONFIRM_BAD = "confirm-bad"  # first_bad again, as the first real request to a revived engine
+    CONFIRM_GOOD = "confirm-good"  # last_good again, until the claim holds
+    CORNER = "corner"  # a corner of the triangle that the cap admits
+    LIMIT = "limit"  # near the limit: (limit - 1, 1), (limit - O, O)
+    OVER_LIMIT = "over-limit"
+    AXIS = "axis"  # another output length around the edge: which sum is it?
+    SCAN = "scan"
+    SINGLE = "single"  # `ctxfuzz probe`
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeSpec:
+    """What a plan asks for: one generation of `length` prompt tokens with `output_tokens` asked.
+
+    `wait_s`: let so many seconds pass first (busy). `stop_after`: close the stream after so many tokens.
+    """
+
+    length: int
+    output_tokens: int
+    role: Role
+    reason: str
+    content: str = "words"
+    mode: Mode = "ids"
+    stream: bool = True
+    cache: Cache = "cold"
+    stop_after: int | None = None
+    wait_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Canary:
+    """One canary: did a tiny generation come back whole? `fault` says how it failed, in a few words."""
+
+    ok: bool
+    duration_s: float
+    status: int | None = None
+    fault: str = ""
+    timed_out: bool = False
+    refused_before_sent: bool = False
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """What short prompts show when all is well: the yardstick of `garbled` and `degraded`."""
+
+    has_text: bool
+    single_token: bool  # even the short answer is one token over and over: then repetition says nothing
+    has_replacement: bool  # replacement characters even in the short answer: then they say nothing
+    mean_acceptance_length: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Everything observed around one probe, before anybody says what it means.
+
+    `sent_tokens` is our count of the prompt, `offset` what the server is known to add to it (None: not learnt yet).
+    `health_during` were polled while the request was open, `health_after` from its end to the end of the grace.
+    `before` and `after` are scrapes on fresh connections; `after` is the last one read before the verdict.
+    """
+
+    spec: ProbeSpec
+    reply: Reply
+    sent_tokens: int
+    offset: int | None = None
+    estimated: bool = False
+    refusal: Refusal | None = None
+    overload_s: float | None = None
+    hung: bool = False  # our deadline passed without progress, or the hard stop came
+    deadline_s: float = 0.0
+    heartbeat_seen: bool = False
+    cancelled: bool = False  # somebody interrupted us
+    health_during: tuple[Health, ...] = ()
+    health_after: tuple[Health, ...] = ()
+    before: Scrape | None = None
+    after: Scrape | None = None
+    canary: Canary | None = None
+    baseline: Baseline | None = None
+    limit: int | None = None
+    replicas: bool = False  # more than one process behind the URL: metrics are no evidence
+    direct: bool = True  # no sign of a proxy between us and the engine
+    recent_cuts_s: tuple[float, ...] = ()  # when earlier streams of this run were cut, in seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What `fuzzer.outcome` makes of an Evidence. `deaths` counts engine deaths seen in the probe's own window."""
+
+    outcome: Outcome
+    reason: str
+    corroboration: Corroboration | None = None
+    clamped: bool = False
+    contended: bool = False
+    wedged: bool = False  # the engine does not serve, though its process was not seen to die
+    deaths: int = 0
+    blames: Literal["this", "previous", "nobody"] | None = None  # where a death belongs
+    retry_after_s: float | None = None
+    next_step: str = ""  # for `infra`: the setting to change
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One probe as the store gives it back: all that a plan ever sees of the world.
+
+    `length` is the server's own count (`usage`), or sent + offset (`inferred`). `incarnation` counts the engine's lives
+    in this run, from 0; `ordinal` is how many real probes this life had answered before (0 in a life that we saw begin:
+    the first real request to a freshly revived engine). `cost_s` is everything the probe took: itself, its grace,
+    canary and revival. `revived` is False where the engine did not come back within `--revival-timeout`.
+    """
+
+    seq: int
+    spec: ProbeSpec
+    outcome: Outcome
+    length: int
+    length_source: LengthSource
+    reason: str = ""
+    corroboration: Corroboration | None = None
+    clamped: bool = False
+    contended: bool = False
+    wedged: bool = False
+    deaths: int = 0
+    blames: Literal["this", "previous", "nobody"] | None = None
+    sent_tokens: int = 0
+    completion_tokens: int | None = None
+    cached_tokens: int | None = None
+    refusal_limit: int | None = None
+    started_s: float = 0.0
+    ended_s: float = 0.0
+    duration_s: float = 0.0
+    ttft_s: float | None = None
+    cost_s: float = 0.0
+    revival_s: float | None = None
+    revived: bool = True
+    incarnation: int = 0
+    ordinal: int = 0
+    fresh: bool = False  # ordinal 0 in a life that began during this run
+    canaries: int = 0
+    draft: DraftCounts | None = None
+    retry_after_s: float | None = None
+    next_step: str = ""
+    signature: str = ""  # the engine's own words at a death: the error message, or a log line
+    text_ok: bool = True
+
+    @property
+    def total(self) -> int:
+        """Prompt + output tokens that the probe is evidence for: what was asked, or what a clamp left of it."""
+        output = self.spec.output_tokens
+        if self.clamped and self.completion_tokens is not None:
+            output = self.completion_tokens
+        return self.length + output
+
+
+class FindingKind(StrEnum):
+    """What a whole run concludes: the kind of the lowest thing that is not a pass."""
+
+    DEATH = "death"
+    ERROR = "error"
+    HANG = "hang"
+    TRUNCATED = "truncated"
+    GARBLED = "garbled"
+    DEGRADED = "degraded"
+    CLEAN_LIMIT = "clean-limit"
+    NONE = "none"
+    NOT_LENGTH = "not-length"
+    INCONCLUSIVE = "inconclusive"
+
+
+class Halt(StrEnum):
+    """Why a run ended before its question was answered. Decides the exit code: 3, or 4 for LOST and UNUSABLE."""
+
+    DEATHS = "max-deaths"
+    TIME = "max-time"
+    BUSY = "busy"
+    REPLICAS = "replicas"
+    PROXY = "proxy"  # a proxy's limit stands in the way
+    CONTENDED = "contended"
+    NOT_LENGTH = "not-length"
+    CONTRADICTION = "contradiction"
+    LOST = "lost"  # the engine did not come back
+    UNUSABLE = "unusable"  # auth, wrong model, TLS, DNS in the middle of a run
+
+
+@dataclass(frozen=True, slots=True)
+class Flaky:
+    """A boundary that does not always fail: the rate above it, with its 95 % interval."""
+
+    rate: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Confidence:
+    last_good_passes: int = 0
+    first_bad_failures: int = 0
+    failure_rate_upper_95: float | None = None  # for last_good, one-sided; None without a pass
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a run concludes, as the plan returns it. Lengths are prompt tokens."""
+
+    kind: FindingKind
+    reason: str
+    last_good: int | None = None
+    first_bad: int | None = None
+    last_good_total: int | None = None
+    first_rejected: int | None = None
+    verified_up_to: int | None = None
+    flaky: Flaky | None = None
+    islands: tuple[tuple[int, int], ...] = ()
+    cap: int | None = None
+    cause: str | None = None
+    confidence: Confidence = field(default_factory=Confidence)
+    assumes: tuple[str, ...] = ()
+    halt: Halt | None = None
+    speculation_off_from: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """Under which conditions a run's claim holds."""
+
+    output_tokens: int = 32
+    draft_tokens: int | None = None
+    concurrency: int = 1
+    cache: Cache = "cold"
+    content: str = "words"
+    mode: Mode = "ids"
+    stream: bool = True
+    temperature: float = 0.0
+
+
+# --- events: what the driver tells the listeners (console, log). Plain data, in the order in which things happen. ---
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted:
+    run: str
+    url: str
+    model: str
+    engine: str
+    version: str | None
+    limit: int | None
+    command: str
+    settings: Mapping[str, object] = field(default_factory=dict)  # lo, hi, max_deaths, ... for the heading
+    resumed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeStarted:
+    seq: int
+    spec: ProbeSpec
+    deadline_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeProgress:
+    """Now and then while a request is open: `phase` is prefill, decode, grace or canary."""
+
+    seq: int
+    elapsed_s: float
+    phase: str
+    health: Health | None = None
+    heartbeat: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeEnded:
+    observation: Observation
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """A recorded observation that was fed to the plan again (resume)."""
+
+    observation: Observation
+
+
+@dataclass(frozen=True, slots=True)
+class EngineDied:
+    seq: int | None
+    length: int | None
+    signature: str
+    corroboration: Corroboration
+
+
+@dataclass(frozen=True, slots=True)
+class Reviving:
+    elapsed_s: float
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Revived:
+    took_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something that the reader must know, in one sentence; `hint` names the flag that helps."""
+
+    text: str
+    hint: str = ""
+    level: Literal["info", "warning"] = "info"
+
+
+@dataclass(frozen=True, slots=True)
+class Bracket:
+    """Where the search stands, after each observation: for the live view."""
+
+    last_good: int | None
+    first_bad: int | None
+    low: int
+    high: int
+    deaths: int
+    max_deaths: int
+    probes: int
+    expected_deaths: float | None = None
+    expected_probes: float | None = None
+    expected_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnded:
+    run: str
+    finding: Finding
+
+
+Event = (
+    RunStarted
+    | ProbeStarted
+    | ProbeProgress
+    | ProbeEnded
+    | Replayed
+    | EngineDied
+    | Reviving
+    | Revived
+    | Note
+    | Bracket
+    | RunEnded
+)

@@ -1,0 +1,1 @@
+"""What the fuzzer points at: one module per engine dialect, and the embedded simulator."""

@@ -1,0 +1,293 @@
+"""What is a target, and which plain data crosses its wire? Pure: no I/O, no clock.
+
+Everything here is a fact that a client can observe. What a fact *means* (a death, an error, a hang) is decided
+in `fuzzer.outcome`, never here. Lengths are tokens, durations are seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal, Protocol
+
+Mode = Literal["ids", "text", "chat"]
+
+
+class Fault(StrEnum):
+    """How a connection ended when it did not end with a complete answer."""
+
+    REFUSED = "refused"  # nobody listens; not a byte of the request left
+    NO_ROUTE = "no_route"  # DNS, no route, connect timeout: the address cannot be reached; nothing left
+    TLS = "tls"  # the handshake failed; nothing left
+    PROXY = "proxy"  # our own forward proxy refused; nothing reached the target
+    RESET = "reset"  # the peer reset the connection while we wrote or read
+    CUT = "cut"  # the peer closed before the answer was complete
+    TIMEOUT = "timeout"  # we stopped waiting (our deadline, never the peer's)
+    PROTOCOL = "protocol"  # what came back is not HTTP, not decodable, or a redirect loop
+    OVERSIZE = "oversize"  # the answer went on past what we agreed to read
+
+    @property
+    def nothing_sent(self) -> bool:
+        """True where the fault proves that no byte of the request reached the target."""
+        return self in {Fault.REFUSED, Fault.NO_ROUTE, Fault.TLS, Fault.PROXY}
+
+    @property
+    def lost(self) -> bool:
+        """True where the peer went away under a request in flight."""
+        return self in {Fault.RESET, Fault.CUT}
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A prompt that is ready to send.
+
+    `json` is the encoded JSON value of the request's `prompt` (ids, text) or `messages` (chat); `tokens` is our own
+    count of it, without anything that the server adds (BOS, template); `estimated` marks a count no tokenizer made.
+    """
+
+    mode: Mode
+    json: bytes
+    tokens: int
+    estimated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """One generation to ask for. `max_tokens=None` leaves it out of the request."""
+
+    prompt: Prompt
+    max_tokens: int | None
+    stream: bool = True
+    temperature: float = 0.0
+    ignore_eos: bool = True
+    min_tokens: int | None = None
+    cache_salt: str | None = None
+    stop_after: int | None = None  # close the connection after so many answer events, on purpose
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """The server's own counts, in tokens; None where it gave none (or gave nonsense: negative, NaN, a string)."""
+
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cached_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DraftCounts:
+    """Speculative decoding, as counted by the engine: totals of a request, or a difference of counters."""
+
+    drafts: float
+    draft_tokens: float
+    accepted_tokens: float
+    accepted_per_position: tuple[float, ...] = ()
+
+    @property
+    def mean_acceptance_length(self) -> float | None:
+        """Tokens per verification step (1 + accepted/drafts), or None where nothing was drafted."""
+        return 1 + self.accepted_tokens / self.drafts if self.drafts > 0 else None
+
+    @property
+    def tokens_per_draft(self) -> float | None:
+        """k: draft tokens per draft, or None where nothing was drafted."""
+        return self.draft_tokens / self.drafts if self.drafts > 0 else None
+
+
+@dataclass(frozen=True, slots=True)
+class ServerError:
+    """An error that the server put in words: an error body, or an error event inside a 200."""
+
+    message: str
+    type: str | None = None
+    code: int | str | None = None
+    param: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Everything that a client saw of one generation request. Times are seconds since the request was begun.
+
+    `sent` is False only where it is certain that no byte of the request left. `complete` says that the answer's own
+    end was seen (the whole body; for a stream a finish reason and `[DONE]` or a clean EOF after it). `excerpt` is at
+    most 2,048 characters of the raw body where it was no ordinary answer. `text` is bounded (4,096 characters).
+    """
+
+    sent: bool
+    status: int | None = None
+    fault: Fault | None = None
+    fault_text: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    complete: bool = False
+    stopped: bool = False  # we closed it on purpose (`stop_after`)
+    error: ServerError | None = None
+    error_in_stream: bool = False
+    text: str = ""
+    text_chars: int = 0
+    token_ids: tuple[int, ...] = ()  # first 256 generated ids, where the server tells them
+    finish_reason: str | None = None
+    events: int = 0  # answer events with a token in them (a stream), or 1 (a whole body)
+    usage: Usage = field(default_factory=Usage)
+    draft: DraftCounts | None = None  # per request, only where the engine says it per request
+    excerpt: str = ""
+    first_byte_s: float | None = None  # the first byte of the response (headers)
+    first_token_s: float | None = None
+    ended_s: float = 0.0
+    bytes_sent: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The engine refused a request for its length, and is well. `limit` is what it says its limit is, if it does.
+
+    The other numbers in such a message lie in several versions, so they are not kept.
+    """
+
+    message: str
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """One poll of the health endpoint: a status, or a fault. `at_s` is on the clock of whoever polled."""
+
+    at_s: float
+    status: int | None = None
+    fault: Fault | None = None
+    detail: str = ""  # at most 200 characters of the body where the status is not 200
+
+    @property
+    def ok(self) -> bool:
+        return self.status is not None and 200 <= self.status < 300
+
+    @property
+    def gone(self) -> bool:
+        """Nobody listens, or the peer hangs up on us: the process is gone, or an honest proxy says so."""
+        return self.fault in {Fault.REFUSED, Fault.RESET, Fault.CUT}
+
+
+@dataclass(frozen=True, slots=True)
+class Scrape:
+    """One reading of the target's metrics, reduced to what we use. Counters are keyed by label set, as text.
+
+    `starts` are process start marks (seconds since the epoch where the engine says it so), one per process seen in
+    this scrape; `monotone` holds every counter that can only fall by a restart, as `name{labels}` -> value.
+    """
+
+    at_s: float
+    starts: Mapping[str, float] = field(default_factory=dict)
+    monotone: Mapping[str, float] = field(default_factory=dict)
+    running: float | None = None  # requests in the batch now
+    waiting: float | None = None  # requests queued now
+    finished: float | None = None  # requests finished since the start, of any reason
+    heartbeat: float | None = None  # moves while the engine computes, also inside a long prefill
+    prompt_tokens: float | None = None
+    draft: DraftCounts | None = None  # totals since the start
+    prefix_hits: float | None = None
+    prefix_queries: float | None = None
+    kv_tokens: int | None = None  # KV pool in tokens, by the engine's own figure
+    block_size: int | None = None
+
+
+def restarted(before: Scrape, after: Scrape) -> str | None:
+    """Why `after` cannot come from the processes of `before`, or None where it can.
+
+    A start mark that changed, a counter that fell, or a label set that vanished (of several data-parallel engines one
+    may die) each prove a restart. Two scrapes that share no counter prove nothing.
+    """
+    for name, mark in before.starts.items():
+        if name in after.starts and after.starts[name] != mark:
+            return f"process start went from {mark:.2f} to {after.starts[name]:.2f}"
+    for name, value in before.monotone.items():
+        if name not in after.monotone:
+            if value > 0 and after.monotone:
+                return f"{name} vanished"
+        elif after.monotone[name] < value:
+            return f"{name} fell from {value:g} to {after.monotone[name]:g}"
+    return None
+
+
+def went_on(before: Scrape, after: Scrape) -> bool:
+    """True where `after` proves that the processes of `before` live: same start marks, or counters that went on."""
+    if restarted(before, after) is not None:
+        return False
+    shared = before.starts.keys() & after.starts.keys()
+    if shared:
+        return True
+    return any(value > 0 and name in after.monotone for name, value in before.monotone.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What the target says of itself before anything is asked of it."""
+
+    engine: str  # dialect name: vllm, llamacpp, openai, ...
+    version: str | None = None
+    models: tuple[str, ...] = ()
+    model: str | None = None  # the one that will be asked
+    limit: int | None = None  # advertised max_model_len (prompt + output), tokens
+    limit_source: str | None = None
+    limits: Mapping[str, int] = field(default_factory=dict)  # every source that names one
+    takes_ids: bool = True
+    has_tokenize: bool = False
+    has_metrics: bool = False
+    model_path: str | None = None  # where the server says that its model lies (vLLM's `root`)
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What a dialect can do. Data, so that a plain table can hold an engine."""
+
+    name: str
+    ids: bool = True
+    ignore_eos: bool = False
+    min_tokens: bool = False
+    cache_salt: bool = False
+    cache_prompt: bool = False  # `cache_prompt: false` switches a prompt cache off for one request
+    largest_prompt_below_limit: int = 1  # how far the largest prompt stays under the limit
+    health_path: str = "/health"
+    wrong_model_is_200: bool = False
+    limit_flag: str = "--max-model-len"  # the engine's flag that sets the cap
+
+
+class Target(Protocol):
+    """One endpoint in one dialect. Methods raise nothing for what the target does: it is all in what they return.
+
+    `TargetUnusable` (targets.errors) is raised by `survey` alone: unreachable, unauthorised, wrong model, TLS.
+    """
+
+    url: str  # without credentials: fit to be shown and stored
+    traits: Traits
+
+    async def survey(self) -> Survey: ...
+
+    async def health(self) -> Health: ...
+
+    async def metrics(self) -> Scrape | None:
+        """A scrape on a fresh connection, or None where there is none (404, no parsable text, a fault)."""
+        ...
+
+    async def tokenize(self, text: str) -> Sequence[int] | None:
+        """The server's ids of `text` without special tokens, or None where it cannot tell."""
+        ...
+
+    def encode(self, generation: Generation) -> bytes:
+        """The exact bytes of the request body."""
+        ...
+
+    async def generate(
+        self, generation: Generation, body: bytes, *, on_progress: Callable[[], None] | None = None
+    ) -> Reply:
+        """Send once, never again. `on_progress` is called at every chunk of the response. Cancellable at any await."""
+        ...
+
+    def refusal(self, reply: Reply) -> Refusal | None:
+        """The reply as a refusal for its length, if it is one. Pure."""
+        ...
+
+    def overload(self, reply: Reply) -> float | None:
+        """Seconds to wait (0 where it names none) if the reply says that the engine is busy, else None. Pure."""
+        ...
+
+    async def aclose(self) -> None: ...

@@ -1,0 +1,7 @@
+"""What stops us before a target can be used? Each message is a sentence with a next step."""
+
+from __future__ import annotations
+
+
+class TargetUnusable(Exception):
+    """The target cannot be used at all: unreachable, unauthorised, wrong model, TLS. The CLI exits with 4."""
