@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from targets.base import DraftCounts, Health, Mode, Refusal, Reply, Scrape
+    from targets.base import DraftCounts, Health, Mode, ProxySign, Refusal, Reply, Scrape
 
 LengthSource = Literal["usage", "inferred"]
 Cache = Literal["cold", "warm"]
@@ -112,17 +112,19 @@ class Canary:
     status: int | None = None
     fault: str = ""
     timed_out: bool = False
-    refused_before_sent: bool = False
+    busy: bool = False  # turned away as busy: somebody is at home
     error: str = ""
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """What short prompts show when all is well: the yardstick of `garbled` and `degraded`."""
+    """What short prompts show when all is well: the yardstick of `garbled`, `truncated` and `degraded`."""
 
-    has_text: bool
-    single_token: bool  # even the short answer is one token over and over: then repetition says nothing
-    has_replacement: bool  # replacement characters even in the short answer: then they say nothing
+    has_text: bool = True
+    repeats: bool = False  # even good answers run one token over and over: then a repetition says nothing
+    has_replacement: bool = False  # replacement characters even in good answers: then they say nothing
+    full_output: bool = True  # good answers had as many tokens as asked: then fewer say something
     mean_acceptance_length: float | None = None
 
 
@@ -132,7 +134,8 @@ class Evidence:
 
     `sent_tokens` is our count of the prompt, `offset` what the server is known to add to it (None: not learnt yet).
     `health_during` were polled while the request was open, `health_after` from its end to the end of the grace.
-    `before` and `after` are scrapes on fresh connections; `after` is the last one read before the verdict.
+    Scrapes, each on a fresh connection: `before` the request left, `after` its end, `settled` at the very end of the
+    window, after grace and canary. None where there was none to be had.
     """
 
     spec: ProbeSpec
@@ -142,20 +145,23 @@ class Evidence:
     estimated: bool = False
     refusal: Refusal | None = None
     overload_s: float | None = None
+    proxy: ProxySign | None = None
     hung: bool = False  # our deadline passed without progress, or the hard stop came
     deadline_s: float = 0.0
-    heartbeat_seen: bool = False
     cancelled: bool = False  # somebody interrupted us
     health_during: tuple[Health, ...] = ()
     health_after: tuple[Health, ...] = ()
     before: Scrape | None = None
     after: Scrape | None = None
+    settled: Scrape | None = None
+    peak_running: float = 0.0  # most requests in the batch that a poll saw while ours was open
+    draft: DraftCounts | None = None  # of this request: from the reply, else counted between `before` and `after`
     canary: Canary | None = None
     baseline: Baseline | None = None
     limit: int | None = None
     replicas: bool = False  # more than one process behind the URL: metrics are no evidence
-    direct: bool = True  # no sign of a proxy between us and the engine
-    recent_cuts_s: tuple[float, ...] = ()  # when earlier streams of this run were cut, in seconds
+    companions: int = 0  # requests of our own that were in flight beside it
+    recent_cuts_s: tuple[float, ...] = ()  # when earlier streams of this run were cut, in seconds since their begin
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +221,8 @@ class Observation:
     retry_after_s: float | None = None
     next_step: str = ""
     signature: str = ""  # the engine's own words at a death: the error message, or a log line
-    text_ok: bool = True
+    cut_s: float | None = None  # when the answer's stream was cut, in seconds since the request was begun
+    yardstick: Baseline | None = None  # what this answer looks like, where it is a pass
 
     @property
     def total(self) -> int:
@@ -304,6 +311,21 @@ class Conditions:
     content: str = "words"
     mode: Mode = "ids"
     stream: bool = True
+    temperature: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How probes are run, whatever the plan. Seconds; the graces are DESIGN's, and shorter only in tests."""
+
+    timeout_s: float = 600.0
+    health_interval_s: float = 1.0
+    revival_timeout_s: float = 1800.0
+    death_spacing_s: float = 0.0
+    grace_failure_s: float = 5.0
+    grace_pass_s: float = 1.0
+    on_death: str | None = None
+    seed: int = 0
     temperature: float = 0.0
 
 

@@ -63,6 +63,7 @@ class Generation:
     ignore_eos: bool = True
     min_tokens: int | None = None
     cache_salt: str | None = None
+    cold: bool = True  # ask the engine not to use its prompt cache, where one request can ask that
     stop_after: int | None = None  # close the connection after so many answer events, on purpose
 
 
@@ -146,6 +147,20 @@ class Refusal:
 
     message: str
     limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProxySign:
+    """The answer is somebody else's than the engine's: what kind, whose, and which setting changes it.
+
+    `body-limit`: 413 that is no engine's; `deadline`: 408, 504, 524; `upstream-lost`: the proxy lost the engine (nginx
+    502, Envoy 503, LiteLLM 500 "Connection error", Cloudflare 520); `auth`: 401, 403, 407; `redirect`: 3xx;
+    `not-found`: 404 or an unknown model; `bad-request`: the proxy cannot take this form of request.
+    """
+
+    kind: Literal["body-limit", "deadline", "upstream-lost", "auth", "redirect", "not-found", "bad-request"]
+    product: str  # nginx, envoy, litellm, cloudflare, or "a proxy"
+    advice: str  # a sentence that names the setting to change
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +251,37 @@ class Survey:
 
 
 @dataclass(frozen=True, slots=True)
+class Tokenizing:
+    """How a dialect's server is asked for the ids of a text: POST `path` with `{text_field: text, **fixed}`."""
+
+    path: str
+    text_field: str
+    fixed: Mapping[str, object] = field(default_factory=dict)
+    names_model: bool = False  # the request also carries `model`
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a fact stands: a field (dotted) of the JSON that a GET of `path` answers."""
+
+    path: str
+    field: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A sign that betrays a dialect: GET `path` is a 2xx whose JSON has `field`, whose text or `header` has `text`.
+
+    Each part that is not empty must hold. `field` is dotted.
+    """
+
+    path: str
+    field: str = ""
+    text: str = ""
+    header: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Traits:
     """What a dialect can do. Data, so that a plain table can hold an engine."""
 
@@ -249,6 +295,14 @@ class Traits:
     health_path: str = "/health"
     wrong_model_is_200: bool = False
     limit_flag: str = "--max-model-len"  # the engine's flag that sets the cap
+    ids_open: bool = False  # whether ids are taken depends on the set-up: one tiny request learns it
+    tokenizing: Tokenizing | None = None
+    version: tuple[Source, ...] = ()
+    limits: tuple[Source, ...] = ()  # best first; `/v1/models` counts as one of them
+    owners: tuple[str, ...] = ()  # `owned_by` in /v1/models, lower case
+    marks: tuple[Mark, ...] = ()  # any of them betrays the dialect
+    models_may_fail: bool = False  # /v1/models can be broken although all is well
+    verified: bool = False  # run against the real engine, not only against recorded or documented answers
 
 
 class Target(Protocol):
@@ -284,6 +338,10 @@ class Target(Protocol):
 
     def refusal(self, reply: Reply) -> Refusal | None:
         """The reply as a refusal for its length, if it is one. Pure."""
+        ...
+
+    def proxy_sign(self, reply: Reply) -> ProxySign | None:
+        """What in the reply is a proxy's (or the door's) doing, if anything. Pure."""
         ...
 
     def overload(self, reply: Reply) -> float | None:

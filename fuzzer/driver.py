@@ -1,0 +1,208 @@
+"""Pumps a plan: commit the intent, probe, commit the outcome, then tell the listeners and the plan.
+
+Invariant: at every moment the journal holds everything that was observed, and an intent for everything that may have
+been sent. So a kill -9 loses nothing, and a resumed run is a replay of the journal into a fresh plan.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Protocol
+
+import anyio
+
+from fuzzer.errors import Interrupted
+from fuzzer.model import (
+    Corroboration,
+    EngineDied,
+    Event,
+    Finding,
+    Note,
+    Observation,
+    Outcome,
+    ProbeEnded,
+    ProbeProgress,
+    ProbeSpec,
+    ProbeStarted,
+    Replayed,
+    Revived,
+    Reviving,
+)
+from fuzzer.observe import observe, signature
+from fuzzer.outcome import judge
+from fuzzer.probe import Prepared, gather, prepare
+from fuzzer.revival import Revival, revive
+from fuzzer.standing import Standing
+from targets.base import Scrape, restarted
+
+if TYPE_CHECKING:
+    from fuzzer.model import Evidence, Verdict
+    from fuzzer.plans import Plan
+    from fuzzer.probe import Rig
+    from fuzzer.watch import Pulse
+
+PROGRESS_INTERVAL_S = 0.2
+
+
+class Journal(Protocol):
+    """Where a run is recorded. Every call has reached the disk when it returns."""
+
+    def intend(self, prepared: Prepared, started_s: float) -> None: ...
+
+    def complete(self, observation: Observation, evidence: Evidence | None) -> None: ...
+
+    def died(self, seq: int, verdict: Verdict, words: str, at_s: float) -> None: ...
+
+    def revived(self, seq: int, revival: Revival, cost_s: float) -> None: ...
+
+    def note(self, text: str, at_s: float) -> None: ...
+
+
+@dataclass(slots=True)
+class Driver:
+    """Drives plans against one target. `active_s` is what earlier sessions of the run took already."""
+
+    run: str
+    rig: Rig
+    journal: Journal
+    listeners: Sequence[Callable[[Event], None]] = ()
+    active_s: float = 0.0
+    clock: Callable[[], float] = time.monotonic
+    standing: Standing = field(default_factory=Standing)
+    _began: float = field(init=False)
+    _settled: Scrape | None = field(init=False, default=None)
+    _died_at: float | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        self._began = self.clock()
+
+    def now(self) -> float:
+        """Active seconds of the run."""
+        return self.active_s + self.clock() - self._began
+
+    def emit(self, event: Event) -> None:
+        for listener in self.listeners:
+            listener(event)
+
+    async def drive(
+        self, make_plan: Callable[[Sequence[Observation]], Plan], recorded: Sequence[Observation] = ()
+    ) -> Finding:
+        """Replay what is recorded, then pump the plan to its end. Raises Interrupted when `rig.stop` is set."""
+        plan = make_plan(())
+        try:
+            spec = self._replay(plan, recorded)
+            if spec is None:
+                plan = make_plan(recorded)
+                spec = next(plan)
+            if recorded:
+                await self._revive(spec, self.standing.last_seq)
+            while True:
+                spec = plan.send(await self._step(spec))
+        except StopIteration as end:
+            finding: Finding = end.value
+            return finding
+
+    def _replay(self, plan: Plan, recorded: Sequence[Observation]) -> ProbeSpec | None:
+        """The next question after all that is recorded; None if this version would have asked something else."""
+        spec = next(plan)
+        asks_the_same = True
+        for seen in recorded:
+            asks_the_same = asks_the_same and _same_question(spec, seen.spec)
+            self.standing = self.standing.after(seen)
+            self.emit(Replayed(seen))
+            if asks_the_same:
+                spec = plan.send(seen)
+        if asks_the_same:
+            return spec
+        text = "this version would have asked for other lengths than were recorded; they are taken as facts"
+        self.emit(Note(text))
+        self.journal.note(text, self.now())
+        return None
+
+    async def _step(self, spec: ProbeSpec) -> Observation:
+        """One probe from intent to observation, with the engine serving again at its end where it can."""
+        await self._pause(spec.wait_s)
+        seq = self.standing.last_seq + 1
+        prepared = await prepare(self.rig, spec, self.standing, seq)
+        started_s = self.now()
+        self.journal.intend(prepared, started_s)
+        deadline_s = self.standing.deadline_s(spec.length, self.rig.settings.timeout_s)
+        self.emit(ProbeStarted(seq, spec, deadline_s))
+        evidence = await gather(self.rig, prepared, self.standing, self._teller(seq))
+        verdict = self._with_unseen_death(judge(evidence), evidence)
+        seen = observe(prepared, evidence, verdict, self.standing, started_s=started_s, ended_s=self.now())
+        self.journal.complete(seen, evidence)
+        if verdict.deaths:
+            self._tell_death(seen, verdict, evidence)
+        self._settled = evidence.settled or evidence.after or self._settled
+        if evidence.cancelled:
+            raise Interrupted(self.run)
+        if verdict.deaths or verdict.wedged or verdict.outcome is Outcome.ABANDONED:
+            seen = await self._come_back(seen)
+        self.standing = self.standing.after(seen)
+        self.emit(ProbeEnded(seen))
+        return seen
+
+    def _with_unseen_death(self, verdict: Verdict, evidence: Evidence) -> Verdict:
+        """An engine that died between two probes: nobody's death, but a death."""
+        if self._settled is None or evidence.before is None or self.rig.replicas:
+            return verdict
+        why = restarted(self._settled, evidence.before)
+        if why is None:
+            return verdict
+        self.emit(Note(f"the engine was restarted between two probes ({why}); it counts as a death of nobody's"))
+        blames = verdict.blames or "nobody"
+        return replace(verdict, deaths=verdict.deaths + 1, blames=blames)
+
+    def _tell_death(self, seen: Observation, verdict: Verdict, evidence: Evidence) -> None:
+        words = signature(evidence)
+        self._died_at = self.now()
+        self.journal.died(seen.seq, verdict, words, self._died_at)
+        length = seen.length if verdict.blames == "this" else None
+        self.emit(EngineDied(seen.seq, length, words, verdict.corroboration or Corroboration.PRESUMED))
+
+    async def _come_back(self, seen: Observation) -> Observation:
+        revival = await self._revive(seen.spec, seen.seq)
+        if self.rig.stop.is_set() and not revival.came_back:
+            raise Interrupted(self.run)
+        cost_s = seen.cost_s + revival.took_s
+        self.journal.revived(seen.seq, revival, cost_s)
+        return replace(
+            seen,
+            revival_s=revival.took_s,
+            revived=revival.came_back,
+            cost_s=cost_s,
+            canaries=seen.canaries + len(revival.canaries),
+        )
+
+    async def _revive(self, spec: ProbeSpec, seq: int) -> Revival:
+        revival = await revive(self.rig, spec, seq, lambda took, words: self.emit(Reviving(took, words)))
+        if revival.said:
+            self.emit(Note(revival.said, hint="check the command of --on-death", level="warning"))
+        if revival.came_back:
+            self.emit(Revived(revival.took_s))
+            self._settled = await self.rig.target.metrics()
+            if self._died_at is not None:
+                await self._pause(self.rig.settings.death_spacing_s - (self.now() - self._died_at))
+        return revival
+
+    async def _pause(self, seconds: float) -> None:
+        if seconds > 0:
+            with anyio.move_on_after(seconds):
+                await self.rig.stop.wait()
+        if self.rig.stop.is_set():
+            raise Interrupted(self.run)
+
+    def _teller(self, seq: int) -> Callable[[Pulse, str], None]:
+        def tell(pulse: Pulse, phase: str) -> None:
+            health = pulse.health[-1] if pulse.health else None
+            self.emit(ProbeProgress(seq, pulse.elapsed(), phase, health, pulse.heartbeat))
+
+        return tell
+
+
+def _same_question(asked: ProbeSpec, recorded: ProbeSpec) -> bool:
+    """True where the recorded probe answers what is asked: the words of the reason may differ."""
+    return replace(asked, reason="", wait_s=0.0) == replace(recorded, reason="", wait_s=0.0)

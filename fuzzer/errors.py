@@ -1,0 +1,43 @@
+"""What stops us, and what can the reader do about it? Each message is a sentence with a next step.
+
+What the engine does is data and never one of these. They are caught once, in the CLI, which prints the message and
+leaves with `exit_code`. Bugs are no part of this tree and propagate.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class CtxfuzzError(Exception):
+    """Something stops us. `exit_code` is what the command leaves with."""
+
+    exit_code: ClassVar[int] = 3
+
+
+class UsageFault(CtxfuzzError):
+    """What was asked cannot be done as it was asked: a flag, a file, a run that does not exist."""
+
+    exit_code = 2
+
+
+class RunStopped(CtxfuzzError):
+    """The run cannot go on as an honest measurement: busy, replicas, another model behind the URL."""
+
+    exit_code = 3
+
+
+class TargetLost(CtxfuzzError):
+    """The target cannot be used, or did not come back."""
+
+    exit_code = 4
+
+
+class Interrupted(CtxfuzzError):
+    """A signal ended the run after its row was finished; `run`, where it is known, can be resumed."""
+
+    exit_code = 130
+
+    def __init__(self, run: str = "") -> None:
+        super().__init__(f"Interrupted; every probe so far is kept. Go on with: ctxfuzz resume {run}" if run else "")
+        self.run = run

@@ -1,0 +1,89 @@
+"""What of a probe is kept for the plan? PURE: (what was prepared, what was seen, what it means) -> Observation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fuzzer.garble import REPLACEMENT, repeats
+from fuzzer.model import Baseline, Observation, Outcome
+from targets.base import Fault
+
+if TYPE_CHECKING:
+    from fuzzer.model import Evidence, Verdict
+    from fuzzer.probe import Prepared
+    from fuzzer.standing import Standing
+
+
+def observe(
+    prepared: Prepared, e: Evidence, verdict: Verdict, standing: Standing, *, started_s: float, ended_s: float
+) -> Observation:
+    """The observation of one probe. A probe without a usage has an inferred length: sent + offset."""
+    counted = e.reply.usage.prompt_tokens
+    inferred = prepared.sent_tokens + (standing.offset or 0)
+    trusted = counted is not None and verdict.outcome is not Outcome.TRUNCATED
+    return Observation(
+        seq=prepared.seq,
+        spec=prepared.spec,
+        outcome=verdict.outcome,
+        length=counted if trusted and counted is not None else inferred,
+        length_source="usage" if trusted else "inferred",
+        reason=verdict.reason,
+        corroboration=verdict.corroboration,
+        clamped=verdict.clamped,
+        contended=verdict.contended,
+        wedged=verdict.wedged,
+        deaths=verdict.deaths,
+        blames=verdict.blames,
+        sent_tokens=prepared.sent_tokens,
+        completion_tokens=e.reply.usage.completion_tokens,
+        cached_tokens=_cached(e),
+        refusal_limit=e.refusal.limit if e.refusal else None,
+        started_s=started_s,
+        ended_s=ended_s,
+        duration_s=e.reply.ended_s,
+        ttft_s=e.reply.first_token_s,
+        cost_s=ended_s - started_s,
+        incarnation=standing.incarnation,
+        ordinal=standing.ordinal,
+        fresh=standing.fresh,
+        canaries=1 if e.canary is not None else 0,
+        draft=e.draft,
+        retry_after_s=verdict.retry_after_s,
+        next_step=verdict.next_step,
+        signature=signature(e) if verdict.deaths else "",
+        cut_s=e.reply.ended_s if e.reply.fault is Fault.CUT else None,
+        yardstick=_yardstick(e) if verdict.outcome is Outcome.PASS else None,
+    )
+
+
+def signature(e: Evidence) -> str:
+    """The last words that the client itself heard of a failure: the server's message, else how the line went dead."""
+    if e.reply.error is not None:
+        return e.reply.error.message[:400]
+    if e.reply.fault is not None:
+        return f"{e.reply.fault}: {e.reply.fault_text}"[:400].rstrip(": ")
+    if e.canary is not None and not e.canary.ok:
+        return (e.canary.error or e.canary.fault)[:400]
+    return e.reply.excerpt[:400]
+
+
+def _cached(e: Evidence) -> int | None:
+    """Prompt tokens that came from a prefix cache: by the usage, else by the difference of the hit counters."""
+    if e.reply.usage.cached_tokens is not None:
+        return e.reply.usage.cached_tokens
+    if e.before is None or e.after is None or e.before.prefix_hits is None or e.after.prefix_hits is None:
+        return None
+    hits = e.after.prefix_hits - e.before.prefix_hits
+    return int(hits) if hits >= 0 else None
+
+
+def _yardstick(e: Evidence) -> Baseline:
+    reply = e.reply
+    given = reply.usage.completion_tokens
+    return Baseline(
+        has_text=bool(reply.text.strip()),
+        repeats=repeats(reply.text),
+        has_replacement=REPLACEMENT in reply.text,
+        full_output=given is not None and given >= e.spec.output_tokens,
+        mean_acceptance_length=e.draft.mean_acceptance_length if e.draft else None,
+    )

@@ -1,0 +1,286 @@
+"""What did one probe show? PURE: `judge` turns an Evidence into a Verdict.
+
+The questions are asked in a fixed order, and the first that has an answer decides. The order is the argument: what
+is no evidence at all comes first; then what the answer was; a failure is a death unless the engine is known to live.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from fuzzer.garble import garbled
+from fuzzer.model import Corroboration, Outcome, Verdict
+from fuzzer.vitals import (
+    canary_fails,
+    canary_hangs,
+    death_proof,
+    describe_canary,
+    health_went_down,
+    says_dead,
+    serves,
+    survival_proof,
+)
+from targets.base import Fault
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fuzzer.model import Evidence
+
+# How far under the limit a total may end and still be a clamp: llama.cpp stops one short of its context.
+CLAMP_SLACK = 1
+# Cuts of earlier streams within this share of each other are one clock's doing, not an engine's.
+SAME_CLOCK = 0.05
+_LOST_STATUS = {502, 503, 520}
+_DEADLINE_STATUS = {408, 504, 524}
+
+
+def judge(e: Evidence) -> Verdict:
+    """What the probe showed. Total: every Evidence has a Verdict; nothing is raised."""
+    for question in _QUESTIONS:
+        verdict = question(e)
+        if verdict is not None:
+            return replace(verdict, contended=contended(e))
+    return _failed(e)
+
+
+def contended(e: Evidence) -> bool:
+    """True where the counters moved by more than our own requests, or others were seen in the batch."""
+    ours = 1 + e.companions
+    if e.replicas:
+        return False
+    if e.peak_running > ours:
+        return True
+    before, after = e.before, e.after
+    if before is None or after is None or before.finished is None or after.finished is None:
+        return False
+    return after.finished - before.finished > ours
+
+
+def _cancelled(e: Evidence) -> Verdict | None:
+    return Verdict(Outcome.ABANDONED, "interrupted before the answer came") if e.cancelled else None
+
+
+def _never_left(e: Evidence) -> Verdict | None:
+    """Refused before a byte left: no evidence about this length. Whose death it was, if one, nobody can say."""
+    if e.reply.sent:
+        return None
+    if e.reply.fault is Fault.REFUSED:
+        died = death_proof(e)
+        reason = "the connection was refused before a byte left"
+        if died:
+            return Verdict(Outcome.ABANDONED, f"{reason}: {died}", Corroboration.PROVEN, deaths=1, blames="nobody")
+        return Verdict(Outcome.ABANDONED, reason)
+    return Verdict(Outcome.INFRA, e.reply.fault_text or str(e.reply.fault), next_step=_way_there(e.reply.fault))
+
+
+def _way_there(fault: Fault | None) -> str:
+    match fault:
+        case Fault.TLS:
+            return "check the certificate: --cacert FILE, or --insecure if you trust the wire"
+        case Fault.PROXY:
+            return "check HTTP_PROXY, HTTPS_PROXY and NO_PROXY"
+        case _:
+            return "check the host name and the route"
+
+
+def _hung(e: Evidence) -> Verdict | None:
+    if not e.hung:
+        return None
+    if (died := death_proof(e)) is not None:
+        return _death(f"no progress for {e.deadline_s:.0f} s, then {died}", Corroboration.PROVEN)
+    after = describe_canary(e.canary) if e.canary else "no canary was sent"
+    reason = f"no progress for {e.deadline_s:.0f} s; after we hung up {after}"
+    return Verdict(Outcome.HANG, reason, wedged=not serves(e))
+
+
+def _refused(e: Evidence) -> Verdict | None:
+    if e.refusal is None:
+        return None
+    reason = f"refused for its length: {e.refusal.message}"
+    return _aftermath(e, "a clean refusal") or Verdict(Outcome.REJECTED, reason)
+
+
+def _busy(e: Evidence) -> Verdict | None:
+    if e.overload_s is None or death_proof(e) is not None or not serves(e):
+        return None
+    return Verdict(Outcome.BUSY, f"the engine says that it is busy (HTTP {e.reply.status})", retry_after_s=e.overload_s)
+
+
+def _door(e: Evidence) -> Verdict | None:
+    """Answers of a proxy or of the door, not of the engine: they say nothing about the length."""
+    sign = e.proxy
+    if sign is None or sign.kind == "upstream-lost":
+        return None
+    if (died := death_proof(e)) is not None:
+        return _death(f"HTTP {e.reply.status} from {sign.product}, and {died}", Corroboration.PROVEN)
+    if sign.kind == "deadline" and not serves(e):
+        after = describe_canary(e.canary) if e.canary else "no canary was sent"
+        reason = f"{sign.product}'s deadline answered after {e.reply.ended_s:.0f} s, and {after}"
+        return Verdict(Outcome.HANG, reason, wedged=True)
+    seconds = f" after {e.reply.ended_s:.1f} s" if sign.kind == "deadline" else ""
+    return Verdict(
+        Outcome.INFRA, f"{sign.product} answered HTTP {e.reply.status}{seconds} ({sign.kind})", next_step=sign.advice
+    )
+
+
+def _cut_by_a_clock(e: Evidence) -> Verdict | None:
+    """Streams that are cut at a near-constant time, the engine unchanged, are a proxy's deadline."""
+    if e.reply.fault is not Fault.CUT or len(e.recent_cuts_s) < 2 or survival_proof(e) is None:
+        return None
+    now = e.reply.ended_s
+    if any(abs(cut - now) > SAME_CLOCK * now for cut in e.recent_cuts_s[-2:]):
+        return None
+    return Verdict(
+        Outcome.INFRA,
+        f"three streams were cut after {now:.1f} s each, and the engine went on",
+        next_step=f"a proxy between us cuts streams at {now:.0f} s: raise its read or stream timeout",
+    )
+
+
+def _answered(e: Evidence) -> Verdict | None:
+    reply = e.reply
+    if reply.status != 200 or reply.error is not None or not (reply.complete or reply.stopped):
+        return None
+    return _aftermath(e, "a complete answer") or _shortened(e) or _garbage(e) or _slow_drafter(e) or _pass(e)
+
+
+def _aftermath(e: Evidence, what: str) -> Verdict | None:
+    """Engines have been seen to die or to hang right after a good answer, and right after a clean 400."""
+    if (died := death_proof(e)) is not None:
+        return _death(f"{what}, but then {died}", Corroboration.PROVEN)
+    if (failure := canary_fails(e)) is not None:
+        return _death(f"{what}, but then {failure}", Corroboration.PRESUMED)
+    if canary_hangs(e) and e.canary is not None:
+        return Verdict(Outcome.HANG, f"{what}, but then {describe_canary(e.canary)}", wedged=True)
+    return None
+
+
+def _shortened(e: Evidence) -> Verdict | None:
+    usage = e.reply.usage
+    expected = e.sent_tokens + (e.offset or 0)
+    certain = not e.estimated or e.offset is not None
+    if usage.prompt_tokens is not None and certain and usage.prompt_tokens < expected:
+        return Verdict(Outcome.TRUNCATED, f"{expected} prompt tokens sent, {usage.prompt_tokens} counted by the server")
+    if _short_output(e) and not _clamped(e):
+        asked, got = e.spec.output_tokens, usage.completion_tokens
+        return Verdict(Outcome.TRUNCATED, f"{asked} output tokens asked, {got} given with room left")
+    return None
+
+
+def _short_output(e: Evidence) -> bool:
+    got = e.reply.usage.completion_tokens
+    if got is None or e.spec.stop_after is not None or got >= e.spec.output_tokens:
+        return False
+    return e.baseline is None or e.baseline.full_output or e.reply.finish_reason == "length"
+
+
+def _clamped(e: Evidence) -> bool:
+    """Fewer output tokens than asked because prompt + output reached the limit (or a limit that nobody told us)."""
+    usage = e.reply.usage
+    if usage.prompt_tokens is None or usage.completion_tokens is None or usage.completion_tokens < 1:
+        return False
+    if e.limit is None or usage.prompt_tokens + e.spec.output_tokens <= e.limit - CLAMP_SLACK:
+        return e.limit is None and e.reply.finish_reason == "length"
+    return usage.prompt_tokens + usage.completion_tokens >= e.limit - CLAMP_SLACK
+
+
+def _garbage(e: Evidence) -> Verdict | None:
+    if e.baseline is None or e.spec.stop_after is not None:
+        return None
+    tokens = e.reply.usage.completion_tokens or e.reply.events
+    why = garbled(e.reply.text, tokens, e.baseline)
+    return Verdict(Outcome.GARBLED, f"{why}, although short prompts are answered with text") if why else None
+
+
+def _slow_drafter(e: Evidence) -> Verdict | None:
+    """Speculation that short prompts had and this one lost: off, or next to nothing accepted."""
+    usual = e.baseline.mean_acceptance_length if e.baseline else None
+    if usual is None or usual <= 1.05 or e.draft is None or contended(e):
+        return None
+    tokens = e.reply.usage.completion_tokens or 0
+    if tokens < 8:
+        return None
+    now = e.draft.mean_acceptance_length
+    if now is None:
+        return Verdict(Outcome.DEGRADED, f"nothing was drafted (short prompts: {usual:.2f} tokens a step)")
+    expected = e.draft.drafts * (usual - 1)
+    if expected >= 4 and e.draft.accepted_tokens <= 0.1 * expected:
+        return Verdict(Outcome.DEGRADED, f"acceptance fell to {now:.2f} tokens a step (short prompts: {usual:.2f})")
+    return None
+
+
+def _pass(e: Evidence) -> Verdict:
+    if _short_output(e) and _clamped(e):
+        got = e.reply.usage.completion_tokens
+        return Verdict(Outcome.PASS, f"clamped: {got} of {e.spec.output_tokens} output tokens fit", clamped=True)
+    return Verdict(Outcome.PASS, "a complete answer")
+
+
+def _unknown_words(e: Evidence) -> Verdict | None:
+    """A 4xx in words that we do not know. The same request passed when it was shorter, so it is about the length."""
+    status = e.reply.status or 0
+    if not 400 <= status < 500 or status == 424:
+        return None
+    words = e.reply.error.message if e.reply.error else e.reply.excerpt[:200]
+    if (after := _aftermath(e, f"HTTP {status}")) is not None:
+        return after
+    if status in {400, 413, 422} and e.baseline is not None:
+        return Verdict(Outcome.REJECTED, f"refused where the same request passed shorter: HTTP {status}: {words}")
+    return Verdict(
+        Outcome.INFRA, f"HTTP {status}: {words}", next_step="the target does not take this request: try --mode text"
+    )
+
+
+def _failed(e: Evidence) -> Verdict:
+    """A failure: a death that is proven or presumed, or an error that the engine demonstrably lived through."""
+    what = _what_failed(e)
+    if (died := death_proof(e)) is not None:
+        return _death(f"{what}; {died}", Corroboration.PROVEN)
+    if not serves(e):
+        after = describe_canary(e.canary) if e.canary else "no canary was sent"
+        return _death(f"{what}; {after}", Corroboration.PRESUMED)
+    if (alive := survival_proof(e)) is not None:
+        return Verdict(Outcome.ERROR, f"{what}; {alive}")
+    if _looks_like_a_death(e):
+        return _death(f"{what}; nothing proves that the engine survived it", Corroboration.PRESUMED)
+    return Verdict(Outcome.ERROR, f"{what}; health stayed green and the canary came back whole")
+
+
+def _looks_like_a_death(e: Evidence) -> bool:
+    reply = e.reply
+    unfinished = reply.status == 200 and not reply.complete and reply.error is None and reply.fault is None
+    lost = unfinished or (reply.fault is not None and reply.fault.lost)
+    upstream = e.proxy is not None and e.proxy.kind == "upstream-lost"
+    relayed = reply.status in _LOST_STATUS and reply.error is None
+    return lost or upstream or relayed or says_dead(reply) or health_went_down(e) is not None
+
+
+def _what_failed(e: Evidence) -> str:
+    reply = e.reply
+    words = reply.error.message if reply.error else (reply.fault_text or reply.excerpt)
+    words = " ".join(words.split())[:160]
+    where = "an error event in the stream" if reply.error_in_stream else f"HTTP {reply.status}"
+    if reply.fault is not None:
+        where = f"connection {reply.fault}" + (f" after HTTP {reply.status}" if reply.status else "")
+    elif reply.status == 200 and not reply.complete and reply.error is None:
+        where = "the answer ended early"
+    return f"{where}: {words}" if words else where
+
+
+def _death(reason: str, corroboration: Corroboration) -> Verdict:
+    return Verdict(Outcome.DEATH, reason, corroboration, deaths=1, blames="this")
+
+
+_QUESTIONS: tuple[Callable[[Evidence], Verdict | None], ...] = (
+    _cancelled,
+    _never_left,
+    _hung,
+    _refused,
+    _busy,
+    _door,
+    _cut_by_a_clock,
+    _answered,
+    _unknown_words,
+)

@@ -1,0 +1,51 @@
+"""Who else is there before the first probe? Samples the metrics for a few seconds, and changes nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import anyio
+
+from fuzzer.watch import scrape
+
+if TYPE_CHECKING:
+    from targets.base import Scrape, Target
+
+SAMPLE_S = 3.0
+SAMPLES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Company:
+    """What the sampling showed: `replicas` processes behind the URL, and the sign of other traffic, if any."""
+
+    replicas: int
+    traffic: str | None = None
+
+
+async def company(target: Target, *, seconds: float = SAMPLE_S, samples: int = SAMPLES) -> Company:
+    """Several scrapes, each on a fresh connection, over `seconds`. No metrics: one process, no sign of traffic."""
+    seen: list[Scrape] = []
+    for number in range(samples):
+        one = await scrape(target)
+        if one is None:
+            break
+        seen.append(one)
+        if number < samples - 1:
+            await anyio.sleep(seconds / (samples - 1))
+    return read(seen)
+
+
+def read(seen: list[Scrape]) -> Company:
+    """What a row of scrapes says. Pure."""
+    starts = {tuple(sorted(one.starts.items())) for one in seen if one.starts}
+    if len(starts) > 1:
+        return Company(len(starts))
+    busiest = max(((one.running or 0) + (one.waiting or 0) for one in seen), default=0)
+    if busiest > 0:
+        return Company(1, f"{busiest:g} other requests are in the engine")
+    finished = [one.finished for one in seen if one.finished is not None]
+    if finished and finished[-1] > finished[0]:
+        return Company(1, f"{finished[-1] - finished[0]:g} other requests finished while we looked")
+    return Company(1)

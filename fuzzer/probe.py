@@ -1,0 +1,212 @@
+"""What happens around one generation request? Prepares it, sends it once, watches, and gathers the evidence.
+
+A probe is never retried: its failure is the measurement. It owns the time from its first byte to the end of its grace
+and canary, and one task group holds everything that runs meanwhile.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import anyio
+
+from fuzzer.canary import TOKENS_IN, sing
+from fuzzer.model import Evidence, ProbeSpec, Settings
+from fuzzer.watch import GRACE_INTERVAL_S, Pulse, grace, poll_health, scrape, watch
+from targets.base import DraftCounts, Generation, Prompt, Reply, Scrape, Target
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fuzzer.model import Canary
+    from fuzzer.prompts import PromptSource
+    from fuzzer.standing import Standing
+
+PASS_INTERVAL_S = 0.5
+SUPERVISE_INTERVAL_S = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Rig:
+    """What every probe of a run is done with."""
+
+    target: Target
+    prompts: PromptSource
+    settings: Settings
+    limit: int | None = None  # advertised or learnt, tokens
+    replicas: bool = False
+    stop: anyio.Event = field(default_factory=anyio.Event)  # set: hang up and close the row
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A probe that is ready to leave: nothing about it is decided later."""
+
+    seq: int
+    spec: ProbeSpec
+    generation: Generation
+    body: bytes = field(repr=False)
+    sha256: str
+
+    @property
+    def sent_tokens(self) -> int:
+        return self.generation.prompt.tokens
+
+
+async def prepare(rig: Rig, spec: ProbeSpec, standing: Standing, seq: int) -> Prepared:
+    """Build the request whose prompt the server will count as `spec.length` tokens, as far as the offset is known."""
+    traits = rig.target.traits
+    tokens = max(1, spec.length - (standing.offset or 0))
+    warm = spec.cache == "warm"
+    prompt = await rig.prompts.build(
+        mode=spec.mode,
+        tokens=tokens,
+        content=spec.content,
+        seed=rig.settings.seed,
+        head=0 if warm else seq,
+        cache=spec.cache,
+    )
+    generation = Generation(
+        prompt,
+        spec.output_tokens,
+        stream=spec.stream,
+        temperature=rig.settings.temperature,
+        ignore_eos=traits.ignore_eos,
+        min_tokens=_min_tokens(spec, traits.min_tokens and not traits.ignore_eos, rig.limit),
+        cache_salt=f"ctxfuzz-{rig.settings.seed}-{seq}" if traits.cache_salt and not warm else None,
+        stop_after=spec.stop_after,
+    )
+    body = rig.target.encode(generation)
+    return Prepared(seq, spec, generation, body, hashlib.sha256(body).hexdigest())
+
+
+def _min_tokens(spec: ProbeSpec, wanted: bool, limit: int | None) -> int | None:  # noqa: FBT001  (private)
+    """Only where `ignore_eos` is not supported, and never above what the limit leaves."""
+    if not wanted:
+        return None
+    room = spec.output_tokens if limit is None else min(spec.output_tokens, limit - spec.length)
+    return max(1, room)
+
+
+async def gather(rig: Rig, prepared: Prepared, standing: Standing, tell: Callable[[Pulse, str], None]) -> Evidence:
+    """Send the probe and observe it to the end of its grace and canary. `tell(pulse, phase)` is called now and then."""
+    spec, settings = prepared.spec, rig.settings
+    deadline_s = standing.deadline_s(spec.length, settings.timeout_s)
+    before = await scrape(rig.target)
+    pulse = Pulse(time.monotonic())
+    pulse.health.append(await poll_health(rig.target, pulse))
+    pulse.began, pulse.progress_at = time.monotonic(), 0.0
+    reply, hung = await _send(rig, prepared, pulse, deadline_s, tell)
+    evidence = Evidence(
+        spec=spec,
+        reply=reply,
+        sent_tokens=prepared.sent_tokens,
+        offset=standing.offset,
+        estimated=prepared.generation.prompt.estimated,
+        refusal=rig.target.refusal(reply),
+        overload_s=rig.target.overload(reply),
+        proxy=rig.target.proxy_sign(reply),
+        hung=hung,
+        deadline_s=deadline_s,
+        cancelled=rig.stop.is_set() and not reply.complete,
+        health_during=tuple(pulse.health),
+        before=before,
+        peak_running=pulse.peak_running,
+        baseline=standing.baseline,
+        limit=rig.limit,
+        replicas=rig.replicas,
+        recent_cuts_s=standing.cuts_s,
+    )
+    if evidence.cancelled:
+        return evidence
+    return await _aftermath(rig, evidence, pulse, prepared, tell)
+
+
+async def _send(
+    rig: Rig, prepared: Prepared, pulse: Pulse, deadline_s: float, tell: Callable[[Pulse, str], None]
+) -> tuple[Reply, bool]:
+    """The reply, and whether it hung. A reply that we hung up on keeps nothing but its time."""
+    replies: list[Reply] = []
+    hung = False
+
+    def phase() -> None:
+        tell(pulse, "prefill" if pulse.first_byte_at is None else "decode")
+
+    async with anyio.create_task_group() as group:
+
+        async def send() -> None:
+            replies.append(await rig.target.generate(prepared.generation, prepared.body, on_progress=pulse.on_byte))
+            group.cancel_scope.cancel()
+
+        async def obey() -> None:
+            await rig.stop.wait()
+            group.cancel_scope.cancel()
+
+        group.start_soon(send)
+        group.start_soon(obey)
+        group.start_soon(watch, rig.target, pulse, rig.settings, phase)
+        while not pulse.hung(deadline_s, rig.settings.timeout_s):  # noqa: ASYNC110  (the deadline moves with progress)
+            await anyio.sleep(SUPERVISE_INTERVAL_S)
+        hung = True
+        group.cancel_scope.cancel()
+    if replies:
+        return replies[0], False
+    return Reply(sent=True, ended_s=pulse.elapsed(), first_byte_s=pulse.first_byte_at), hung
+
+
+async def _aftermath(
+    rig: Rig, e: Evidence, pulse: Pulse, prepared: Prepared, tell: Callable[[Pulse, str], None]
+) -> Evidence:
+    """Grace, canary and the last scrapes: whether the engine lived through it."""
+    settings, target = rig.settings, rig.target
+    fine = (e.reply.complete or e.reply.stopped) and e.reply.status == 200 and e.reply.error is None
+    fine = fine or e.refusal is not None
+    tell(pulse, "grace")
+    after = await scrape(target) if fine else None
+    seconds, interval = (
+        (settings.grace_pass_s, PASS_INTERVAL_S) if fine else (settings.grace_failure_s, GRACE_INTERVAL_S)
+    )
+    polls = await grace(target, pulse, seconds=seconds, interval_s=interval)
+    e = replace(e, health_after=polls, after=after, draft=e.reply.draft or _drafted(e.before, after))
+    if polls and polls[-1].fault is not None and polls[-1].fault.nothing_sent and not fine:
+        return e  # nobody listens: a canary could only be refused
+    tell(pulse, "canary")
+    canary = await _canary(rig, prepared, e.deadline_s if e.hung else min(settings.timeout_s, 60.0))
+    return replace(e, canary=canary, settled=await scrape(target))
+
+
+async def _canary(rig: Rig, prepared: Prepared, deadline_s: float) -> Canary:
+    spec = prepared.spec
+
+    async def prompt() -> Prompt:
+        return await rig.prompts.build(
+            mode=spec.mode,
+            tokens=TOKENS_IN,
+            content=spec.content,
+            seed=rig.settings.seed,
+            head=-prepared.seq,
+            cache="cold",
+        )
+
+    return await sing(rig.target, prompt, deadline_s)
+
+
+def _drafted(before: Scrape | None, after: Scrape | None) -> DraftCounts | None:
+    """What was drafted between two scrapes, or None where the counters do not tell."""
+    if before is None or after is None or before.draft is None or after.draft is None:
+        return None
+    old, new = before.draft, after.draft
+    if new.drafts < old.drafts:
+        return None
+    positions = tuple(
+        late - early for late, early in zip(new.accepted_per_position, old.accepted_per_position, strict=False)
+    )
+    return DraftCounts(
+        new.drafts - old.drafts,
+        new.draft_tokens - old.draft_tokens,
+        new.accepted_tokens - old.accepted_tokens,
+        positions,
+    )

@@ -1,0 +1,134 @@
+"""When does the engine serve again, and when can its times be trusted?
+
+tenacity waits here: a revival is the one thing in this product that is asked for again and again.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import anyio
+from tenacity import AsyncRetrying, retry_if_result, stop_after_delay, wait_exponential
+from tenacity.stop import stop_base
+
+from fuzzer.canary import TOKENS_IN, sing
+from fuzzer.watch import POLL_TIMEOUT_S
+from targets.base import Health, Prompt
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tenacity import RetryCallState
+
+    from fuzzer.model import Canary, ProbeSpec
+    from fuzzer.probe import Rig
+
+STEADY_RATIO = 1.5
+STEADY_FLOOR_S = 0.25
+MOST_CANARIES = 6
+FIRST_CANARY_S = 120.0  # the first real generation may capture graphs
+
+
+@dataclass(frozen=True, slots=True)
+class Revival:
+    """How a wait for the engine ended. `took_s` counts from the begin of the wait; canaries are those that sang."""
+
+    came_back: bool
+    took_s: float
+    canaries: tuple[Canary, ...] = ()
+    said: str = ""  # what `--on-death` printed last, where it failed
+
+
+class _Stopped(stop_base):
+    """Stop waiting when somebody interrupts us."""
+
+    def __init__(self, event: anyio.Event) -> None:
+        self.event = event
+
+    def __call__(self, retry_state: RetryCallState) -> bool:  # noqa: ARG002  (tenacity's protocol)
+        return self.event.is_set()
+
+
+async def revive(rig: Rig, spec: ProbeSpec, head: int, tell: Callable[[float, str], None]) -> Revival:
+    """Wait until the engine serves again: health answers, a canary sings, and its time is steady."""
+    began = time.monotonic()
+    said = await _help(rig, rig.settings.on_death) if rig.settings.on_death else ""
+    sung: list[Canary] = []
+
+    async def attempt() -> bool:
+        health = await _health(rig)
+        tell(time.monotonic() - began, _spell(health))
+        if health.fault is not None and health.fault.nothing_sent:
+            return False
+        canary = await _canary(rig, spec, head * 100 + len(sung), FIRST_CANARY_S)
+        if canary.ok:
+            sung.append(canary)
+        return canary.ok
+
+    retrying = AsyncRetrying(
+        retry=retry_if_result(lambda served: not served),
+        stop=stop_after_delay(rig.settings.revival_timeout_s) | _Stopped(rig.stop),
+        wait=wait_exponential(multiplier=0.1, max=max(0.5, rig.settings.health_interval_s)),
+        retry_error_callback=lambda _: False,
+        sleep=lambda seconds: _nap(rig, seconds),
+    )
+    came_back = bool(await retrying(attempt))
+    if came_back:
+        await _steady(rig, spec, head, sung)
+    return Revival(came_back, time.monotonic() - began, tuple(sung), said)
+
+
+async def _steady(rig: Rig, spec: ProbeSpec, head: int, sung: list[Canary]) -> None:
+    """Canaries until two in a row take about the same time (15.3 s, then 1.3 s have been seen)."""
+    while len(sung) < MOST_CANARIES and not rig.stop.is_set():
+        canary = await _canary(rig, spec, head * 100 + len(sung), FIRST_CANARY_S)
+        sung.append(canary)
+        if not canary.ok:
+            return
+        before, now = sung[-2].duration_s, canary.duration_s
+        if max(before, now) <= max(STEADY_FLOOR_S, STEADY_RATIO * min(before, now)):
+            return
+
+
+async def _canary(rig: Rig, spec: ProbeSpec, head: int, deadline_s: float) -> Canary:
+    async def prompt() -> Prompt:
+        return await rig.prompts.build(
+            mode=spec.mode,
+            tokens=TOKENS_IN,
+            content=spec.content,
+            seed=rig.settings.seed,
+            head=-1_000_000 - head,
+            cache="cold",
+        )
+
+    return await sing(rig.target, prompt, min(deadline_s, max(rig.settings.timeout_s, 1.0)))
+
+
+async def _health(rig: Rig) -> Health:
+    with anyio.move_on_after(POLL_TIMEOUT_S):
+        return await rig.target.health()
+    return Health(0.0, detail="no answer")
+
+
+async def _nap(rig: Rig, seconds: float) -> None:
+    with anyio.move_on_after(seconds):
+        await rig.stop.wait()
+
+
+async def _help(rig: Rig, command: str) -> str:
+    """Run `--on-death CMD` through the shell, as an operator would. Returns what it said if it failed."""
+    with anyio.move_on_after(rig.settings.revival_timeout_s):
+        done = await anyio.run_process(command, check=False)
+        if done.returncode == 0:
+            return ""
+        words = (done.stderr or done.stdout).decode(errors="replace").strip()[-200:]
+        return f"--on-death exited with {done.returncode}: {words}"
+    return "--on-death did not end"
+
+
+def _spell(health: Health) -> str:
+    if health.status is not None:
+        return f"health HTTP {health.status}"
+    return f"health {health.fault}" if health.fault else "health does not answer"

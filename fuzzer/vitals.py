@@ -1,0 +1,124 @@
+"""Did the engine live through this probe? PURE: what proves a death, what proves survival, from an Evidence.
+
+Health alone lies both ways, so no sign here rests on a health status alone: a death is proven by a process that is
+gone or another one, survival by the same process that went on. Several replicas behind one URL prove neither.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from targets.base import Fault, restarted, went_on
+
+if TYPE_CHECKING:
+    from fuzzer.model import Canary, Evidence
+    from targets.base import Health, Reply, Scrape
+
+# Engines that announce their own death: only ever a hint, used where nothing else can tell.
+_LAST_WORDS = re.compile(
+    r"EngineCore encountered|EngineDead|engine\s+(?:core\s+)?(?:process\s+)?(?:is\s+)?(?:dead|died|has died|crashed)"
+    r"|cuda\s*error|illegal memory access|device-side assert|cb_worker_dead|worker died",
+    re.IGNORECASE,
+)
+
+
+def death_proof(e: Evidence) -> str | None:
+    """A sentence that proves that the engine's process died in the probe's window, or None."""
+    return _another_process(e) or _nobody_listens(e) or _dead_inside(e)
+
+
+def survival_proof(e: Evidence) -> str | None:
+    """A sentence that proves that the very process that took the probe still serves, or None."""
+    if e.canary is None or not e.canary.ok or death_proof(e) is not None:
+        return None
+    last = _last(e)
+    if not e.replicas and e.before is not None and last is not None and went_on(e.before, last):
+        return "the same process answered the canary, and its counters went on"
+    return None
+
+
+def serves(e: Evidence) -> bool:
+    """True where the canary came back whole (or was turned away as busy: somebody is at home)."""
+    return e.canary is not None and (e.canary.ok or e.canary.busy)
+
+
+def canary_hangs(e: Evidence) -> bool:
+    """True where the canary got no answer within its deadline, or a proxy's deadline answered for it."""
+    return e.canary is not None and (e.canary.timed_out or e.canary.status in {408, 504, 524})
+
+
+def canary_fails(e: Evidence) -> str | None:
+    """How the canary failed outright (an error, a lost or refused connection), or None."""
+    canary = e.canary
+    if canary is None or serves(e) or canary_hangs(e):
+        return None
+    return describe_canary(canary)
+
+
+def describe_canary(canary: Canary) -> str:
+    if canary.ok:
+        return "the canary came back whole"
+    if canary.timed_out:
+        return f"the canary hung for {canary.duration_s:.0f} s"
+    words = canary.error or canary.fault
+    return f"the canary got HTTP {canary.status}: {words}" if canary.status else f"the canary failed: {words}"
+
+
+def says_dead(reply: Reply) -> bool:
+    """True where the error's own words claim that the engine is dead. A claim, not a proof."""
+    words = reply.error.message if reply.error else reply.excerpt
+    return bool(_LAST_WORDS.search(words or ""))
+
+
+def health_went_down(e: Evidence) -> str | None:
+    """The first sign in the grace that health no longer says yes, or None. Where it never did, it says nothing."""
+    if not any(poll.ok for poll in e.health_during):
+        return None
+    for poll in e.health_after:
+        if not poll.ok and poll.fault is not Fault.TIMEOUT:
+            return _spell(poll)
+    return None
+
+
+def _another_process(e: Evidence) -> str | None:
+    if e.replicas or e.before is None:
+        return None
+    for scrape in (e.settled, e.after):
+        if scrape is not None and (why := restarted(e.before, scrape)) is not None:
+            return why
+    return None
+
+
+def _nobody_listens(e: Evidence) -> str | None:
+    """A refused socket at the health endpoint after a failure, with a canary that does not come back whole.
+
+    One refused poll is proof only of a listener that closed, and only where it listened before; the canary tells
+    whether it was the engine's.
+    """
+    if e.health_during and not any(poll.status is not None for poll in e.health_during):
+        return None
+    refused = next((poll for poll in e.health_after if poll.fault is Fault.REFUSED), None)
+    if refused is None:
+        return None
+    lost_canary = e.canary is None or not serves(e)
+    lost_probe = e.reply.fault is not None or (e.reply.status or 0) >= 500 or e.reply.error is not None
+    return f"health was refused {refused.at_s:.1f} s in" if lost_canary or lost_probe else None
+
+
+def _dead_inside(e: Evidence) -> str | None:
+    """The API process stays and says that its engine is dead: health red, and the canary gets errors."""
+    failure = canary_fails(e)
+    if failure is None or e.canary is None:
+        return None
+    if e.canary.status is not None and e.canary.status >= 500 and e.health_after and not e.health_after[-1].ok:
+        return f"health says {_spell(e.health_after[-1])} and {failure}"
+    return None
+
+
+def _last(e: Evidence) -> Scrape | None:
+    return e.settled or e.after
+
+
+def _spell(poll: Health) -> str:
+    return f"HTTP {poll.status}" if poll.status is not None else str(poll.fault)

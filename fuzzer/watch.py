@@ -1,0 +1,113 @@
+"""Is the engine alive while we look? Health, counters and heartbeat around one request.
+
+Bounds what the watching costs the target: at most two requests a second while a request is open; ten a second only
+in the grace after a failure, when a restart may be quicker than any slower look.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import anyio
+
+from targets.base import Fault, Health
+
+if TYPE_CHECKING:
+    from fuzzer.model import Settings
+    from targets.base import Scrape, Target
+
+HEARTBEAT_INTERVAL_S = 2.0
+GRACE_INTERVAL_S = 0.1
+POLL_TIMEOUT_S = 5.0
+
+
+@dataclass(slots=True)
+class Pulse:
+    """What the watching of one request has seen so far. Times are seconds since `began`."""
+
+    began: float
+    clock: Callable[[], float] = time.monotonic
+    health: list[Health] = field(default_factory=list)
+    progress_at: float = 0.0  # the last byte, or the last move of the heartbeat
+    first_byte_at: float | None = None
+    heartbeat: float | None = None
+    peak_running: float = 0.0
+
+    def elapsed(self) -> float:
+        return self.clock() - self.began
+
+    def on_byte(self) -> None:
+        self.progress_at = self.elapsed()
+        if self.first_byte_at is None:
+            self.first_byte_at = self.progress_at
+
+    def on_scrape(self, scrape: Scrape) -> None:
+        self.peak_running = max(self.peak_running, (scrape.running or 0.0) + (scrape.waiting or 0.0))
+        if scrape.heartbeat is None:
+            return
+        if self.heartbeat is not None and scrape.heartbeat > self.heartbeat:
+            self.progress_at = self.elapsed()
+        self.heartbeat = scrape.heartbeat
+
+    def hung(self, stall_s: float, timeout_s: float) -> bool:
+        """No progress for `stall_s`; or, whatever moves, an answer that began and does not end, or never begins."""
+        now = self.elapsed()
+        if now - self.progress_at > stall_s:
+            return True
+        if self.first_byte_at is not None and now - self.first_byte_at > timeout_s:
+            return True
+        return now > 6 * timeout_s
+
+
+async def poll_health(target: Target, pulse: Pulse) -> Health:
+    """One poll, kept in `pulse`. A health endpoint that does not answer within 5 s is a timeout, never a death."""
+    with anyio.move_on_after(POLL_TIMEOUT_S):
+        seen = await target.health()
+        return Health(pulse.elapsed(), seen.status, seen.fault, seen.detail)
+    return Health(pulse.elapsed(), fault=Fault.TIMEOUT)
+
+
+async def scrape(target: Target) -> Scrape | None:
+    """One scrape within 5 s, or None."""
+    with anyio.move_on_after(POLL_TIMEOUT_S):
+        return await target.metrics()
+    return None
+
+
+async def watch(target: Target, pulse: Pulse, settings: Settings, tell: Callable[[], None]) -> None:
+    """Poll health and heartbeat until cancelled, and `tell` after each poll."""
+    async with anyio.create_task_group() as group:
+        group.start_soon(_watch_health, target, pulse, settings.health_interval_s, tell)
+        group.start_soon(_watch_heartbeat, target, pulse, tell)
+
+
+async def _watch_health(target: Target, pulse: Pulse, interval_s: float, tell: Callable[[], None]) -> None:
+    while True:
+        await anyio.sleep(interval_s)
+        pulse.health.append(await poll_health(target, pulse))
+        tell()
+
+
+async def _watch_heartbeat(target: Target, pulse: Pulse, tell: Callable[[], None]) -> None:
+    while True:
+        await anyio.sleep(HEARTBEAT_INTERVAL_S)
+        seen = await scrape(target)
+        if seen is not None:
+            pulse.on_scrape(seen)
+            tell()
+
+
+async def grace(target: Target, pulse: Pulse, *, seconds: float, interval_s: float) -> tuple[Health, ...]:
+    """Poll health from now to the end of the grace. Ends early only on a refused socket: nobody is there to look at."""
+    polls: list[Health] = []
+    with anyio.move_on_after(seconds):
+        while True:
+            poll = await poll_health(target, pulse)
+            polls.append(poll)
+            if poll.fault is Fault.REFUSED and interval_s == GRACE_INTERVAL_S:
+                break
+            await anyio.sleep(interval_s)
+    return tuple(polls)

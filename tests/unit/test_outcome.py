@@ -1,0 +1,436 @@
+"""Does each observation get its verdict? One test a row and a phrase of the outcome table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fuzzer.model import Baseline, Canary, Corroboration, Evidence, Outcome, ProbeSpec, Role
+from fuzzer.outcome import contended, judge
+from targets.base import DraftCounts, Fault, Health, ProxySign, Refusal, Reply, Scrape, ServerError, Usage
+
+SPEC = ProbeSpec(8000, 32, Role.SEARCH, "because")
+VARIED = "The quick brown fox jumps over the lazy dog while rain falls on seven quiet hills"
+SINGS = Canary(ok=True, duration_s=0.1, status=200)
+CANARY_500 = Canary(ok=False, duration_s=0.1, status=500, error="EngineCore encountered an issue.")
+CANARY_REFUSED = Canary(ok=False, duration_s=0.1, fault="refused")
+CANARY_HANGS = Canary(ok=False, duration_s=60, fault="timeout", timed_out=True)
+GREEN = Health(0.0, 200)
+RED = Health(0.1, 503)
+GONE = Health(0.2, fault=Fault.REFUSED)
+ENGINE_500 = ServerError("EngineCore encountered an issue. See stack trace (above) for the root cause.", code=500)
+
+
+def scrape(start: float = 1000.0, done: float = 5.0, **more: object) -> Scrape:
+    plain = Scrape(0.0, {"process": start}, {"requests": done}, running=0, waiting=0, finished=done)
+    return replace(plain, **more)  # type: ignore[arg-type]
+
+
+def answer(prompt: int | None = 8000, output: int | None = 32, text: str = VARIED, **more: object) -> Reply:
+    plain = Reply(
+        sent=True, status=200, complete=True, text=text, finish_reason="length", events=output or 1,
+        usage=Usage(prompt, output), ended_s=1.0,
+    )  # fmt: skip
+    return replace(plain, **more)  # type: ignore[arg-type]
+
+
+def evidence(reply: Reply | None = None, /, **more: object) -> Evidence:
+    """A pass in which everything is well, changed where the test wants it."""
+    plain = Evidence(
+        spec=SPEC, reply=reply or answer(), sent_tokens=8000, offset=0, health_during=(GREEN,), health_after=(GREEN,),
+        before=scrape(), after=scrape(done=6), settled=scrape(done=7), canary=SINGS, baseline=Baseline(), limit=16384,
+        deadline_s=60,
+    )  # fmt: skip
+    return replace(plain, **more)  # type: ignore[arg-type]
+
+
+def http(status: int, message: str = "boom", **more: object) -> Reply:
+    return replace(Reply(sent=True, status=status, complete=True, error=ServerError(message)), **more)  # type: ignore[arg-type]
+
+
+RESET = Reply(sent=True, fault=Fault.RESET, fault_text="connection reset by peer", ended_s=2.0)
+BLIND: dict[str, object] = {"before": None, "after": None, "settled": None}  # a target without metrics
+REBORN: dict[str, object] = {"settled": scrape(start=2000.0, done=1)}
+
+
+# --- pass ---
+
+
+def test_a_complete_answer_with_a_canary_after_it_is_a_pass() -> None:
+    verdict = judge(evidence())
+    assert (verdict.outcome, verdict.deaths, verdict.clamped) == (Outcome.PASS, 0, False)
+
+
+def test_clamped_is_a_pass_with_a_mark() -> None:
+    spec = replace(SPEC, length=16370)
+    verdict = judge(evidence(answer(16370, 14), spec=spec, sent_tokens=16370))
+    assert (verdict.outcome, verdict.clamped) == (Outcome.PASS, True)
+
+
+def test_llama_cpp_clamps_one_short_of_its_context() -> None:
+    spec = replace(SPEC, length=2000, output_tokens=64)
+    verdict = judge(evidence(answer(2000, 47), spec=spec, sent_tokens=2000, limit=2048))
+    assert (verdict.outcome, verdict.clamped) == (Outcome.PASS, True)
+
+
+def test_a_clamp_by_a_limit_that_nobody_told_us_is_a_pass_with_a_mark() -> None:
+    assert judge(evidence(answer(8000, 20), limit=None)).clamped
+
+
+def test_an_answer_that_we_stopped_on_purpose_is_a_pass() -> None:
+    spec = replace(SPEC, output_tokens=5000, stop_after=3)
+    assert judge(evidence(answer(output=3, complete=False, stopped=True), spec=spec)).outcome is Outcome.PASS
+
+
+@pytest.mark.parametrize(
+    "health", [RED, Health(1.0, 503, detail="no healthy upstream"), Health(1, fault=Fault.TIMEOUT), GONE]
+)
+def test_health_alone_never_turns_a_pass_into_a_death(health: Health) -> None:
+    """SGLang's health turns 503 in a long prefill; a mesh says 503; a blocked loop does not answer at all."""
+    verdict = judge(evidence(health_during=(GREEN, health), health_after=(health, health)))
+    assert (verdict.outcome, verdict.deaths) == (Outcome.PASS, 0)
+
+
+def test_a_pass_without_metrics_is_a_pass() -> None:
+    assert judge(evidence(**BLIND)).outcome is Outcome.PASS
+
+
+def test_replicas_with_other_start_times_prove_nothing() -> None:
+    assert judge(evidence(replicas=True, **REBORN)).outcome is Outcome.PASS
+
+
+def test_more_prompt_tokens_than_sent_are_no_truncation() -> None:
+    assert judge(evidence(answer(prompt=8007))).outcome is Outcome.PASS
+
+
+def test_a_usage_that_says_nothing_is_no_truncation() -> None:
+    assert judge(evidence(answer(prompt=None, output=None))).outcome is Outcome.PASS
+
+
+# --- right after a good answer, right after a clean refusal ---
+
+REFUSED = evidence(http(400, "maximum context length is 16384 tokens"), refusal=Refusal("too long", 16384))
+
+
+@pytest.mark.parametrize("calm", [evidence(), REFUSED], ids=["pass", "refusal"])
+@pytest.mark.parametrize(
+    ("change", "outcome"),
+    [
+        ({"canary": CANARY_HANGS}, Outcome.HANG),
+        ({"canary": CANARY_500}, Outcome.DEATH),
+        ({"canary": CANARY_REFUSED, "health_after": (GONE,)}, Outcome.DEATH),
+        ({"settled": scrape(start=2000.0, done=0)}, Outcome.DEATH),
+        ({"canary": replace(CANARY_HANGS, timed_out=False, status=504)}, Outcome.HANG),
+    ],
+)
+def test_engines_die_and_hang_right_after_an_answer(
+    calm: Evidence, change: dict[str, object], outcome: Outcome
+) -> None:
+    verdict = judge(replace(calm, **change))  # type: ignore[arg-type]
+    assert verdict.outcome is outcome
+    assert verdict.deaths == (outcome is Outcome.DEATH)
+    assert verdict.wedged == (outcome is Outcome.HANG)
+
+
+def test_a_clean_refusal_is_rejected() -> None:
+    assert judge(REFUSED).outcome is Outcome.REJECTED
+
+
+def test_an_error_body_inside_a_200_can_be_a_refusal() -> None:
+    reply = answer(error=ServerError("The number of tokens to keep exceeds the context length"))
+    assert judge(evidence(reply, refusal=Refusal("context length"))).outcome is Outcome.REJECTED
+
+
+def test_unknown_words_in_a_400_are_a_refusal_where_the_same_request_passed_shorter() -> None:
+    assert judge(evidence(http(400, "zu lang"))).outcome is Outcome.REJECTED
+
+
+def test_unknown_words_in_a_400_at_the_very_first_request_are_our_own_fault() -> None:
+    assert judge(evidence(http(400, "prompt must be a string"), baseline=None)).outcome is Outcome.INFRA
+
+
+# --- truncated ---
+
+
+def test_fewer_prompt_tokens_than_sent_are_truncated() -> None:
+    assert judge(evidence(answer(prompt=7999))).outcome is Outcome.TRUNCATED
+
+
+def test_a_count_below_sent_plus_offset_is_truncated() -> None:
+    assert judge(evidence(answer(prompt=8000), sent_tokens=7995, offset=6)).outcome is Outcome.TRUNCATED
+    assert judge(evidence(answer(prompt=8001), sent_tokens=7995, offset=6)).outcome is Outcome.PASS
+
+
+def test_fewer_output_tokens_with_room_left_are_truncated() -> None:
+    assert judge(evidence(answer(output=20))).outcome is Outcome.TRUNCATED
+
+
+def test_two_tokens_short_of_the_limit_is_room_left() -> None:
+    spec = replace(SPEC, length=480)
+    verdict = judge(evidence(answer(480, 30), spec=spec, sent_tokens=480, limit=512))
+    assert verdict.outcome is Outcome.TRUNCATED
+
+
+def test_an_early_stop_says_nothing_where_short_answers_stopped_early_too() -> None:
+    reply = answer(output=20, finish_reason="stop")
+    assert judge(evidence(reply, baseline=Baseline(full_output=False))).outcome is Outcome.PASS
+
+
+# --- garbled ---
+
+
+@pytest.mark.parametrize(
+    "text", ["", "  \n", "\ufffd" * 40, "nan nan nan nan", "!" * 32, "the the the the the the the the the the"]
+)
+def test_garbage_is_garbled(text: str) -> None:
+    assert judge(evidence(answer(text=text))).outcome is Outcome.GARBLED
+
+
+def test_garbage_is_no_news_where_short_answers_are_garbage_too() -> None:
+    odd = Baseline(has_text=False, repeats=True, has_replacement=True)
+    assert judge(evidence(answer(text="!" * 32), baseline=odd)).outcome is Outcome.PASS
+    assert judge(evidence(answer(text=""), baseline=odd)).outcome is Outcome.PASS
+    assert judge(evidence(answer(text="\ufffd" * 9), baseline=odd)).outcome is Outcome.PASS
+
+
+# --- degraded ---
+
+USUAL = Baseline(mean_acceptance_length=1.45)
+
+
+def test_speculation_that_went_off_is_degraded() -> None:
+    assert judge(evidence(baseline=USUAL, draft=DraftCounts(31, 62, 0))).outcome is Outcome.DEGRADED
+    assert judge(evidence(baseline=USUAL, draft=DraftCounts(0, 0, 0))).outcome is Outcome.DEGRADED
+
+
+def test_usual_acceptance_is_a_pass() -> None:
+    assert judge(evidence(baseline=USUAL, draft=DraftCounts(22, 66, 10))).outcome is Outcome.PASS
+
+
+def test_counts_that_others_moved_prove_no_degradation() -> None:
+    crowd = evidence(baseline=USUAL, draft=DraftCounts(31, 62, 0), after=scrape(done=9))
+    assert judge(crowd).outcome is Outcome.PASS
+
+
+# --- error ---
+
+
+def test_a_500_that_the_engine_demonstrably_lived_through_is_an_error() -> None:
+    verdict = judge(evidence(http(500)))
+    assert (verdict.outcome, verdict.deaths) == (Outcome.ERROR, 0)
+
+
+def test_a_500_with_green_health_and_no_metrics_is_an_error() -> None:
+    assert judge(evidence(http(500), **BLIND)).outcome is Outcome.ERROR
+
+
+def test_424_is_an_error() -> None:
+    assert judge(evidence(http(424, "generation failed"))).outcome is Outcome.ERROR
+
+
+def test_an_error_event_inside_a_200_stream_is_an_error() -> None:
+    reply = answer(complete=False, error=ServerError("bad"), error_in_stream=True)
+    assert judge(evidence(reply)).outcome is Outcome.ERROR
+
+
+def test_a_reset_that_the_same_process_survived_is_an_error() -> None:
+    assert judge(evidence(RESET)).outcome is Outcome.ERROR
+
+
+# --- death ---
+
+
+@pytest.mark.parametrize("reply", [http(500), http(502), http(503), RESET, answer(complete=False, error=ENGINE_500)])
+def test_another_process_afterwards_proves_a_death(reply: Reply) -> None:
+    verdict = judge(evidence(reply, **REBORN))
+    assert (verdict.outcome, verdict.corroboration) == (Outcome.DEATH, Corroboration.PROVEN)
+    assert (verdict.deaths, verdict.blames) == (1, "this")
+
+
+def test_a_restart_quicker_than_any_poll_is_seen_by_the_start_time() -> None:
+    verdict = judge(evidence(http(500), health_after=(GREEN,) * 50, **REBORN))
+    assert verdict.corroboration is Corroboration.PROVEN
+
+
+def test_refused_health_after_a_failure_proves_a_death() -> None:
+    verdict = judge(evidence(RESET, health_after=(GREEN, RED, GONE), canary=None, settled=None, after=None))
+    assert (verdict.outcome, verdict.corroboration) == (Outcome.DEATH, Corroboration.PROVEN)
+
+
+def test_a_label_of_a_data_parallel_engine_that_vanished_is_a_death() -> None:
+    two = scrape(monotone={'n{engine="0"}': 3.0, 'n{engine="1"}': 3.0})
+    one = scrape(monotone={'n{engine="0"}': 4.0})
+    assert judge(evidence(http(500), before=two, settled=one, after=None)).outcome is Outcome.DEATH
+
+
+def test_the_process_that_stays_and_says_its_engine_is_dead() -> None:
+    verdict = judge(evidence(http(500, ENGINE_500.message), health_after=(RED, RED), canary=CANARY_500))
+    assert (verdict.outcome, verdict.corroboration) == (Outcome.DEATH, Corroboration.PROVEN)
+
+
+def test_a_poisoned_engine_that_answers_nothing_any_more_is_dead_to_us() -> None:
+    verdict = judge(evidence(http(500, "cuda decode failed"), canary=replace(CANARY_500, error="prefill reset failed")))
+    assert (verdict.outcome, verdict.corroboration) == (Outcome.DEATH, Corroboration.PRESUMED)
+
+
+@pytest.mark.parametrize("reply", [RESET, replace(RESET, fault=Fault.CUT), answer(complete=False, events=3)])
+def test_a_lost_connection_without_proof_of_survival_is_a_presumed_death(reply: Reply) -> None:
+    verdict = judge(evidence(reply, **BLIND))
+    assert (verdict.outcome, verdict.corroboration) == (Outcome.DEATH, Corroboration.PRESUMED)
+
+
+def test_a_lost_connection_behind_replicas_is_a_presumed_death() -> None:
+    verdict = judge(evidence(RESET, replicas=True))
+    assert (verdict.outcome, verdict.corroboration) == (Outcome.DEATH, Corroboration.PRESUMED)
+
+
+@pytest.mark.parametrize("status", [502, 503, 520])
+def test_a_gateways_view_of_a_death_is_a_presumed_death(status: int) -> None:
+    page = Reply(sent=True, status=status, complete=True, excerpt="<html>Bad Gateway</html>")
+    assert judge(evidence(page, **BLIND)).outcome is Outcome.DEATH
+
+
+def test_litellms_connection_error_is_a_presumed_death() -> None:
+    sign = ProxySign("upstream-lost", "litellm", "look at the engine behind it")
+    assert judge(evidence(http(500, "Connection error."), proxy=sign, **BLIND)).outcome is Outcome.DEATH
+
+
+def test_an_error_with_health_that_went_down_in_the_grace_is_a_presumed_death() -> None:
+    assert judge(evidence(http(500), health_after=(GREEN, RED, GREEN), **BLIND)).outcome is Outcome.DEATH
+
+
+def test_an_engine_that_says_it_is_dead_is_believed_where_nothing_else_can_tell() -> None:
+    assert judge(evidence(http(500, ENGINE_500.message), **BLIND)).outcome is Outcome.DEATH
+    assert judge(evidence(http(500, ENGINE_500.message))).outcome is Outcome.ERROR
+
+
+# --- hang ---
+
+
+def test_no_progress_until_the_deadline_is_a_hang_though_health_is_green() -> None:
+    verdict = judge(evidence(Reply(sent=True, ended_s=60), hung=True))
+    assert (verdict.outcome, verdict.wedged) == (Outcome.HANG, False)
+
+
+def test_a_hang_that_takes_the_canary_with_it_is_a_wedge() -> None:
+    assert judge(evidence(Reply(sent=True, ended_s=60), hung=True, canary=CANARY_HANGS)).wedged
+
+
+def test_a_supervisor_that_kills_a_hung_engine_makes_it_a_death() -> None:
+    assert judge(evidence(Reply(sent=True, ended_s=60), hung=True, **REBORN)).outcome is Outcome.DEATH
+
+
+# --- no evidence ---
+
+
+def test_overload_is_busy_only_while_the_engine_is_well() -> None:
+    reply = http(429)
+    assert judge(evidence(reply, overload_s=7.0)).retry_after_s == 7.0
+    assert judge(evidence(reply, overload_s=7.0)).outcome is Outcome.BUSY
+    assert judge(evidence(reply, overload_s=7.0, canary=replace(CANARY_500, busy=True))).outcome is Outcome.BUSY
+    assert judge(evidence(http(503), overload_s=0.0, **REBORN)).outcome is Outcome.DEATH
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (413, "body-limit"),
+        (504, "deadline"),
+        (408, "deadline"),
+        (524, "deadline"),
+        (401, "auth"),
+        (302, "redirect"),
+        (404, "not-found"),
+    ],
+)
+def test_the_door_is_infra_and_names_its_setting(status: int, kind: str) -> None:
+    sign = ProxySign(kind, "nginx", "raise client_max_body_size")  # type: ignore[arg-type]
+    verdict = judge(evidence(Reply(sent=True, status=status, complete=True, ended_s=60.0), proxy=sign))
+    assert (verdict.outcome, verdict.next_step) == (Outcome.INFRA, "raise client_max_body_size")
+
+
+def test_a_proxys_deadline_names_the_seconds() -> None:
+    sign = ProxySign("deadline", "nginx", "raise proxy_read_timeout")
+    verdict = judge(evidence(Reply(sent=True, status=504, complete=True, ended_s=60.0), proxy=sign))
+    assert "60.0 s" in verdict.reason
+
+
+def test_a_proxys_deadline_over_an_engine_that_hangs_is_a_hang() -> None:
+    sign = ProxySign("deadline", "nginx", "raise proxy_read_timeout")
+    reply = Reply(sent=True, status=504, complete=True, ended_s=60.0)
+    assert judge(evidence(reply, proxy=sign, canary=replace(CANARY_HANGS, status=504))).outcome is Outcome.HANG
+
+
+def test_streams_cut_at_a_near_constant_time_are_a_proxys_deadline() -> None:
+    cut = Reply(sent=True, status=200, fault=Fault.CUT, ended_s=60.2)
+    assert judge(evidence(cut, recent_cuts_s=(60.0, 60.1))).outcome is Outcome.INFRA
+    assert judge(evidence(cut, recent_cuts_s=(12.0, 60.1))).outcome is Outcome.ERROR
+    assert judge(evidence(cut, recent_cuts_s=(60.0, 60.1), **REBORN)).outcome is Outcome.DEATH
+
+
+@pytest.mark.parametrize("fault", [Fault.NO_ROUTE, Fault.TLS, Fault.PROXY])
+def test_a_way_that_is_closed_is_infra(fault: Fault) -> None:
+    verdict = judge(evidence(Reply(sent=False, fault=fault, fault_text="nope")))
+    assert verdict.outcome is Outcome.INFRA
+    assert verdict.next_step
+
+
+def test_refused_before_a_byte_left_is_no_evidence_and_nobodys_death() -> None:
+    refused = Reply(sent=False, fault=Fault.REFUSED)
+    verdict = judge(evidence(refused, health_after=(GONE,), canary=None, before=None, after=None, settled=None))
+    assert (verdict.outcome, verdict.deaths, verdict.blames) == (Outcome.ABANDONED, 1, "nobody")
+    assert judge(evidence(refused)).deaths == 0
+
+
+def test_interrupted_is_abandoned() -> None:
+    assert judge(evidence(Reply(sent=True), cancelled=True)).outcome is Outcome.ABANDONED
+
+
+# --- contended ---
+
+
+def test_counters_that_moved_by_more_than_ours_are_contended() -> None:
+    assert not contended(evidence())
+    assert contended(evidence(after=scrape(done=7)))
+    assert contended(evidence(peak_running=2))
+    assert not contended(evidence(after=scrape(done=7), companions=1))
+
+
+# --- every evidence has a verdict ---
+
+REPLIES = st.builds(
+    Reply,
+    sent=st.just(value=True),
+    status=st.one_of(
+        st.none(), st.sampled_from([200, 204, 302, 400, 401, 404, 413, 422, 424, 429, 500, 502, 503, 504])
+    ),
+    fault=st.one_of(st.none(), st.sampled_from(list(Fault))),
+    complete=st.booleans(),
+    error=st.one_of(st.none(), st.builds(ServerError, st.text(max_size=20))),
+    text=st.text(max_size=40),
+    usage=st.builds(Usage, st.one_of(st.none(), st.integers(0, 10**6)), st.one_of(st.none(), st.integers(0, 100))),
+    ended_s=st.floats(0, 100),
+)
+CANARIES = st.sampled_from([None, SINGS, CANARY_500, CANARY_REFUSED, CANARY_HANGS])
+SCRAPES = st.sampled_from([None, scrape(), scrape(start=2000.0, done=1)])
+
+
+@given(REPLIES, CANARIES, SCRAPES, SCRAPES, st.sampled_from([(), (GREEN,), (RED,), (GONE,)]), st.booleans())
+def test_judge_is_total_and_a_pass_is_never_called_without_a_singing_canary(
+    reply: Reply,
+    canary: Canary | None,
+    before: Scrape | None,
+    settled: Scrape | None,
+    health: tuple[Health, ...],
+    hung: bool,
+) -> None:
+    e = evidence(reply, canary=canary, before=before, after=None, settled=settled, health_after=health, hung=hung)
+    verdict = judge(e)
+    assert verdict.deaths == (verdict.outcome is Outcome.DEATH)
+    if verdict.outcome in {Outcome.REJECTED, Outcome.DEGRADED, Outcome.ERROR} or (
+        verdict.outcome is Outcome.PASS and canary is not None
+    ):
+        assert canary is None or canary.ok

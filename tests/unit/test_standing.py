@@ -1,0 +1,89 @@
+"""Does the fold over observations say where a run stands?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fuzzer.model import Baseline, Observation, Outcome, ProbeSpec, Role
+from fuzzer.standing import Standing
+
+TEXT = Baseline()
+
+
+def seen(
+    length: int, outcome: Outcome = Outcome.PASS, *, seq: int = 1, role: Role = Role.SEARCH, **more: object
+) -> Observation:
+    plain = Observation(
+        seq=seq, spec=ProbeSpec(length, 32, role, "because"), outcome=outcome, length=length, length_source="usage",
+        sent_tokens=length, yardstick=TEXT if outcome is Outcome.PASS else None,
+    )  # fmt: skip
+    return replace(plain, **more)  # type: ignore[arg-type]
+
+
+def test_the_offset_is_learnt_from_a_usage_and_from_nothing_else() -> None:
+    standing = Standing()
+    assert standing.offset is None
+    assert standing.after(seen(64, sent_tokens=64, length_source="inferred")).offset is None
+    assert standing.after(seen(64, Outcome.TRUNCATED, sent_tokens=70)).offset is None
+    assert standing.after(seen(65, sent_tokens=64)).offset == 1
+
+
+def test_the_offset_is_learnt_again_at_a_longer_length() -> None:
+    assert Standing().after(seen(65, sent_tokens=64)).after(seen(8005, sent_tokens=8000)).offset == 5
+
+
+def test_a_death_begins_a_new_life_whose_first_probe_is_fresh() -> None:
+    standing = Standing().after(seen(64)).after(seen(100)).after(seen(200, Outcome.DEATH, deaths=1, blames="this"))
+    assert (standing.incarnation, standing.ordinal, standing.fresh) == (1, 0, True)
+    assert not standing.after(seen(100)).fresh
+
+
+def test_the_first_life_is_never_fresh_for_we_did_not_see_it_begin() -> None:
+    assert not Standing().fresh
+
+
+def test_a_probe_that_never_left_is_no_request_of_that_life() -> None:
+    standing = Standing().after(seen(200, Outcome.DEATH, deaths=1, blames="this"))
+    assert standing.after(seen(100, Outcome.ABANDONED)).fresh
+
+
+def test_a_death_before_a_probe_makes_that_probe_the_first_of_the_new_life() -> None:
+    standing = Standing().after(seen(64)).after(seen(100, deaths=1, blames="nobody"))
+    assert (standing.incarnation, standing.ordinal) == (1, 1)
+
+
+def test_the_baseline_is_set_by_the_short_probe_and_only_becomes_more_lenient() -> None:
+    standing = Standing().after(seen(64, role=Role.BASELINE))
+    assert standing.baseline == TEXT
+    looping = standing.after(seen(9000, yardstick=Baseline(has_text=False, repeats=True, full_output=False)))
+    assert looping.baseline == Baseline(repeats=True)
+
+
+def test_a_long_probe_is_no_baseline() -> None:
+    assert Standing().after(seen(9000)).baseline is None
+
+
+def test_the_deadline_follows_the_longest_shorter_pass() -> None:
+    standing = Standing().after(seen(100_000, duration_s=4.0)).after(seen(200_000, duration_s=12.0))
+    assert standing.deadline_s(200_000, 600) == 120.0
+    assert standing.deadline_s(100_000, 600) == 60.0  # never under a minute
+    assert standing.deadline_s(200_000, 30) == 30  # never over --timeout
+    assert standing.deadline_s(50_000, 600) == 600  # nothing shorter to learn from
+
+
+@given(st.lists(st.tuples(st.integers(1, 10**6), st.floats(0, 1e4)), max_size=50), st.integers(1, 10**6))
+def test_the_deadline_stays_within_its_bounds(passes: list[tuple[int, float]], length: int) -> None:
+    standing = Standing()
+    for at, took in passes:
+        standing = standing.after(seen(at, duration_s=took))
+    assert 60 <= standing.deadline_s(length, 600) <= 600
+
+
+def test_cuts_are_kept_for_the_clock_that_may_make_them() -> None:
+    standing = Standing()
+    for _ in range(3):
+        standing = standing.after(seen(10, Outcome.DEATH, cut_s=60.0))
+    assert standing.cuts_s == (60.0, 60.0, 60.0)
