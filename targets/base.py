@@ -258,11 +258,12 @@ class Tokenizing:
     text_field: str
     fixed: Mapping[str, object] = field(default_factory=dict)
     names_model: bool = False  # the request also carries `model`
+    tells_limit: bool = False  # its answer's `max_model_len` is the engine's own
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a fact stands: a field (dotted) of the JSON that a GET of `path` answers."""
+    """Where a fact stands: a dotted field of the JSON that a GET of `path` answers; `@` is our model's list item."""
 
     path: str
     field: str
@@ -270,9 +271,8 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A sign that betrays a dialect: GET `path` is a 2xx whose JSON has `field`, whose text or `header` has `text`.
-
-    Each part that is not empty must hold. `field` is dotted.
+    """A sign that betrays a dialect: GET `path` is a 2xx whose JSON has `field` (dotted), whose text has `text`, and
+    whose headers have `header` ("name: part of the value"). Each of the three that is not empty must hold.
     """
 
     path: str
@@ -298,7 +298,7 @@ class Traits:
     ids_open: bool = False  # whether ids are taken depends on the set-up: one tiny request learns it
     tokenizing: Tokenizing | None = None
     version: tuple[Source, ...] = ()
-    limits: tuple[Source, ...] = ()  # best first; `/v1/models` counts as one of them
+    limits: tuple[Source, ...] = ()  # best first, after those that any /v1/models may hold
     owners: tuple[str, ...] = ()  # `owned_by` in /v1/models, lower case
     marks: tuple[Mark, ...] = ()  # any of them betrays the dialect
     models_may_fail: bool = False  # /v1/models can be broken although all is well

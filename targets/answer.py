@@ -1,0 +1,181 @@
+"""What has one generation answered so far? Sans I/O: status, headers and chunks in, the parts of a Reply out.
+
+Takes a whole JSON body or an event stream, `/v1/completions` or chat. Everything is bounded by what was asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from targets.base import DraftCounts, Fault, Reply, ServerError, Usage
+from targets.bodies import at, draft_counts, merged, parsed, server_error, usage
+from targets.bodies import token_ids as ids_in
+from targets.sse import OversizeError, SseParser
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from targets.base import Generation
+    from targets.exchange import Exchange
+
+TEXT_CHARS = 4_096
+EXCERPT_CHARS = 2_048
+IDS_KEPT = 256
+_BYTES_FREE = 4 << 20
+_BYTES_PER_TOKEN = 16 << 10
+_EVENTS_FREE = 64
+_UNASKED_TOKENS = 1 << 20  # how many output tokens to expect where the request named no number
+_TEXT_FIELDS = ("content", "reasoning_content", "reasoning", "refusal")
+
+
+@dataclass(slots=True)
+class Answer:
+    """The sink of one generation's response."""
+
+    generation: Generation
+    status: int = 0
+    done: bool = False  # `[DONE]`, or the whole body, was read
+    stopped: bool = False
+    oversize: bool = False
+    unreadable: bool = False  # the whole body is no JSON although it is a 200
+    error: ServerError | None = None
+    text: str = ""
+    text_chars: int = 0
+    token_ids: list[int] = field(default_factory=list)
+    finish_reason: str | None = None
+    events: int = 0
+    usage: Usage = field(default_factory=Usage)
+    draft: DraftCounts | None = None
+    first_token_s: float | None = None
+    _raw: bytearray = field(default_factory=bytearray)
+    _taken: int = 0
+    _sse: SseParser | None = None
+    _odd: str = ""  # the first event that was no JSON
+
+    def begin(self, status: int, headers: Mapping[str, str], at_s: float) -> None:  # noqa: ARG002
+        """A stream says so; where a 200 to a request for a stream says nothing of its type, it is taken for one."""
+        self.status = status
+        kind = headers.get("content-type", "").lower()
+        untyped = self.generation.stream and status == 200 and not ("json" in kind or "html" in kind)
+        if "event-stream" in kind or untyped:
+            self._sse = SseParser()
+
+    def feed(self, data: bytes, at_s: float) -> bool:
+        self._taken += len(data)
+        if self._taken > _BYTES_FREE + _BYTES_PER_TOKEN * self._asked:
+            self.oversize = True
+            return False
+        if self._sse is None:
+            self._raw += data
+            return True
+        self._raw += data[: EXCERPT_CHARS - len(self._raw)]
+        try:
+            events = self._sse.feed(data)
+        except OversizeError:
+            self.oversize = True
+            return False
+        return all(self._event(event.data, at_s) for event in events)
+
+    def reply(self, seen: Exchange) -> Reply:
+        """Everything that was seen, as one Reply."""
+        if self._sse is None and seen.ended:
+            self._whole(seen.first_byte_s)
+        fault, fault_text = seen.fault, seen.fault_text
+        if self.oversize:
+            fault, fault_text = Fault.OVERSIZE, f"the answer went on past {self._taken} bytes, {self.events} events"
+        elif self.unreadable:
+            fault, fault_text = Fault.PROTOCOL, "a 200 whose body is no JSON object with choices"
+        ordinary = self.status == 200 and fault is None and self.error is None and not self._odd
+        return Reply(
+            sent=seen.sent,
+            status=seen.status,
+            fault=fault,
+            fault_text=fault_text,
+            headers=seen.headers,
+            complete=self._complete(seen) and fault is None,
+            stopped=self.stopped,
+            error=self.error,
+            error_in_stream=self.error is not None and self._sse is not None,
+            text=self.text,
+            text_chars=self.text_chars,
+            token_ids=tuple(self.token_ids[:IDS_KEPT]),
+            finish_reason=self.finish_reason,
+            events=self.events,
+            usage=self.usage,
+            draft=self.draft,
+            excerpt="" if ordinary else self._excerpt(),
+            first_byte_s=seen.first_byte_s,
+            first_token_s=self.first_token_s,
+            ended_s=seen.ended_s,
+            bytes_sent=seen.bytes_sent,
+        )
+
+    @property
+    def _asked(self) -> int:
+        asked = self.generation.max_tokens
+        return _UNASKED_TOKENS if asked is None else asked
+
+    def _complete(self, seen: Exchange) -> bool:
+        """A stream is complete with a finish reason and then `[DONE]` or a clean end; a body when it was read whole."""
+        if self._sse is None:
+            return seen.ended
+        return self.finish_reason is not None and self.error is None and (self.done or seen.ended)
+
+    def _excerpt(self) -> str:
+        return bytes(self._raw[: EXCERPT_CHARS * 4]).decode("utf-8", "replace")[:EXCERPT_CHARS]
+
+    def _event(self, data: str, at_s: float) -> bool:
+        """Take one event of a stream. False where nothing after it is of interest."""
+        if data.strip() == "[DONE]":
+            self.done = True
+            return False
+        value = parsed(data)
+        if not isinstance(value, dict):
+            self._odd = self._odd or data[:EXCERPT_CHARS]
+            return True
+        self.error = server_error(value)
+        if self.error is not None:
+            return False
+        if self._take(value):
+            self.events += 1
+            if self.first_token_s is None:
+                self.first_token_s = at_s
+        if self.events > _EVENTS_FREE + 2 * self._asked:
+            self.oversize = True
+            return False
+        stop_after = self.generation.stop_after
+        self.stopped = stop_after is not None and self.events >= stop_after
+        return not self.stopped
+
+    def _whole(self, at_s: float | None) -> None:
+        value = parsed(bytes(self._raw))
+        self.error = server_error(value)
+        if self.status != 200 or self.error is not None:
+            return
+        if isinstance(value, dict) and isinstance(value.get("choices"), list):
+            self._take(value)
+            self.events, self.first_token_s = 1, at_s
+        else:
+            self.unreadable = True
+
+    def _take(self, value: dict[str, Any]) -> bool:
+        """Take a chunk's parts; True where it carries a token."""
+        self.usage = merged(self.usage, usage(value.get("usage")))
+        self.draft = draft_counts(value.get("timings")) or self.draft
+        choice = at(value, "choices.0")
+        if not isinstance(choice, dict):
+            return False
+        part = choice.get("delta") or choice.get("message") or {}
+        text = choice.get("text")
+        if not isinstance(text, str):
+            text = "".join(piece for name in _TEXT_FIELDS if isinstance(piece := at(part, name), str))
+        self.text_chars += len(text)
+        self.text += text[: TEXT_CHARS - len(self.text)]
+        if len(self.token_ids) < IDS_KEPT:
+            self.token_ids += ids_in(choice.get("token_ids")) or []
+        finish = choice.get("finish_reason")
+        if isinstance(finish, str) and finish:
+            self.finish_reason = finish[:64]
+        opens = "delta" in choice and (at(part, "role") is not None or not part)
+        return bool(text) or not (opens or finish)

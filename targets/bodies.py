@@ -1,0 +1,126 @@
+"""What does a body say? Pure readings of JSON that nobody has checked: errors, usage, draft counts.
+
+Server text is untrusted. A number is a count only where it is an int of at least 0; anything else is absent.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from targets.base import DraftCounts, ServerError, Usage
+
+MESSAGE_CHARS = 2_000
+_MAX_COUNT = 1 << 53
+
+
+def parsed(text: str | bytes) -> Any:  # noqa: ANN401  (JSON is anything)
+    """The JSON value of a text, or None where it is none (broken, nested too deeply, digits without end)."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def at(value: object, path: str) -> object:
+    """The field at a dotted path of nested objects, or None. A number steps into a list."""
+    for name in path.split("."):
+        if isinstance(value, Mapping):
+            value = value.get(name)
+        elif isinstance(value, list) and name.isdigit() and int(name) < len(value):
+            value = value[int(name)]
+        else:
+            return None
+    return value
+
+
+def count(value: object) -> int | None:
+    """A count, or None where it is negative, a bool, a float, a string or absurd."""
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MAX_COUNT:
+        return value
+    return None
+
+
+def string(value: object) -> str | None:
+    return value[:MESSAGE_CHARS] if isinstance(value, str) and value else None
+
+
+def usage(value: object) -> Usage:
+    """`usage` of an answer, as far as it makes sense."""
+    return Usage(
+        prompt_tokens=count(at(value, "prompt_tokens")),
+        completion_tokens=count(at(value, "completion_tokens")),
+        cached_tokens=count(at(value, "prompt_tokens_details.cached_tokens")),
+    )
+
+
+def merged(old: Usage, new: Usage) -> Usage:
+    """The later count wins, where there is one: engines repeat usage along a stream."""
+    return Usage(
+        *(
+            late if late is not None else early
+            for early, late in (
+                (old.prompt_tokens, new.prompt_tokens),
+                (old.completion_tokens, new.completion_tokens),
+                (old.cached_tokens, new.cached_tokens),
+            )
+        )
+    )
+
+
+def server_error(value: object) -> ServerError | None:
+    """The error that a body or an event holds, in any of the shapes that engines use, or None.
+
+    OpenAI `{"error": {...}}`; plain `{"error": "..."}` (transformers, TGI with `error_type`); flat
+    `{"object": "error", "message": ...}` (SGLang, TensorRT-LLM, LMDeploy); FastAPI `{"detail": ...}`.
+    """
+    if not isinstance(value, Mapping):
+        return None
+    error = value.get("error")
+    if isinstance(error, Mapping):
+        return _described(error, error.get("message"))
+    if isinstance(error, str) and error:
+        return _described(value, error)
+    if value.get("object") == "error" or ("message" in value and "choices" not in value):
+        return _described(value, value.get("message"))
+    if "detail" in value and "choices" not in value:
+        return _described(value, value["detail"])
+    return None
+
+
+def _described(fields: Mapping[str, object], message: object) -> ServerError:
+    words = message if isinstance(message, str) else json.dumps(message)
+    code = fields.get("code")
+    return ServerError(
+        message=words[:MESSAGE_CHARS],
+        type=string(fields.get("type")) or string(fields.get("error_type")),
+        code=code if isinstance(code, int | str) and not isinstance(code, bool) else None,
+        param=string(fields.get("param")),
+    )
+
+
+def draft_counts(timings: object) -> DraftCounts | None:
+    """llama.cpp's `timings` of one request as draft counts, or None where it did not draft.
+
+    It does not say how many drafts there were. Each verification step yields one token and those accepted, and the
+    first token comes out of the prefill: so steps = predicted - 1 - accepted.
+    """
+    drafted, accepted = count(at(timings, "draft_n")), count(at(timings, "draft_n_accepted"))
+    predicted = count(at(timings, "predicted_n"))
+    if not drafted or accepted is None or predicted is None:
+        return None
+    return DraftCounts(max(1, predicted - 1 - accepted), drafted, accepted)
+
+
+def token_ids(value: object) -> list[int] | None:
+    """The ids in a tokenizer's answer: a list of ids or of objects with `id`, bare or in a field; None if neither."""
+    if isinstance(value, Mapping):
+        for name in ("tokens", "input_ids", "ids"):
+            if name in value:
+                return token_ids(value[name])
+        return None
+    if not isinstance(value, list):
+        return None
+    ids = [count(item.get("id") if isinstance(item, Mapping) else item) for item in value]
+    return None if None in ids else [number for number in ids if number is not None]

@@ -1,0 +1,204 @@
+"""What came back over the wire, whatever happened? The one place that speaks httpx.
+
+Every request goes out on a fresh connection, once, and follows no redirect. What the peer does is never an exception
+here: it is an `Exchange`, whose fault is looked up in the table of `targets.faults`.
+"""
+
+from __future__ import annotations
+
+import re
+import ssl
+import time
+import zlib
+from contextlib import aclosing
+from typing import TYPE_CHECKING
+
+import anyio
+import httpx
+
+from targets.base import Fault
+from targets.errors import TargetUnusable
+from targets.exchange import Exchange, Fetched, Whole
+from targets.faults import fault_of, words_of
+from targets.sockets import Backend
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+
+    from targets.address import Address
+    from targets.exchange import Sink
+
+CONNECT_S = 10.0
+_CHUNK = 65_536
+_HEADERS_KEPT = 64
+_HEADER_CHARS = 512
+_PRIVATE_HEADERS = frozenset({"set-cookie", "authorization", "proxy-authorization", "www-authenticate"})
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+
+
+class Http:
+    """A client for one target. Credentials go to the target's own origin alone, and into no message."""
+
+    def __init__(
+        self,
+        address: Address,
+        *,
+        api_key: str | None = None,
+        headers: Iterable[tuple[str, str]] = (),
+        cacert: str | None = None,
+        insecure: bool = False,
+        trust_env: bool = True,
+        elsewhere: Iterable[Address] = (),
+    ) -> None:
+        private = {} if address.basic is None else {"authorization": address.basic}
+        if api_key:
+            private["authorization"] = f"Bearer {api_key}"
+        private |= {name.strip().lower(): value.strip() for name, value in headers}
+        for name, value in private.items():
+            if not _TOKEN.fullmatch(name) or not value.isascii() or not value.isprintable():
+                raise TargetUnusable(f"The header {name!r} cannot be sent: a name, a colon and plain ASCII are needed.")
+        # What is secret, by the origin that may see it. `elsewhere`: health and metrics, with their own userinfo.
+        others = list(elsewhere)
+        self._private = {other.origin: {"authorization": other.basic} for other in others if other.basic}
+        self._private[address.origin] = private
+        secure = any(one.origin[0] == "https" for one in (address, *others))
+        self._backend = Backend()
+        self._client = httpx.AsyncClient(
+            verify=_ssl_context(cacert, insecure=insecure, trust_env=trust_env, needed=secure),
+            trust_env=trust_env,
+            follow_redirects=False,
+            timeout=httpx.Timeout(None, connect=CONNECT_S),
+            limits=httpx.Limits(max_connections=None, max_keepalive_connections=0),
+            headers={"user-agent": "ctxfuzz", "accept-encoding": "identity", "connection": "close"},
+        )
+        # httpx has no public way to bring a network backend; without ours an early answer to a long body is lost.
+        for transport in (self._client._transport, *self._client._mounts.values()):  # noqa: SLF001
+            if transport is not None:
+                transport._pool._network_backend = self._backend  # type: ignore[attr-defined]  # noqa: SLF001
+
+    async def exchange(
+        self,
+        method: str,
+        url: str,
+        sink: Sink,
+        *,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        within_s: float | None = None,
+        on_progress: Callable[[], None] | None = None,
+    ) -> Exchange:
+        """Send one request once and pour its response into the sink. Cancellable at any await.
+
+        `within_s` bounds the whole exchange, however slowly bytes trickle in; past it the fault is TIMEOUT.
+        """
+        seen = Exchange()
+        began = time.monotonic()
+        request = self._client.build_request(
+            method, url, content=_pieces(body, seen), headers=self._headers(url, body, headers or {})
+        )
+        with anyio.move_on_after(within_s) as scope:
+            await self._pour(seen, sink, began, request, on_progress)
+        if scope.cancelled_caught:
+            seen.fault, seen.fault_text = Fault.TIMEOUT, f"no whole answer within {within_s:g} s"
+        seen.ended_s = time.monotonic() - began
+        return seen
+
+    async def fetch(
+        self, method: str, url: str, *, within_s: float, body: bytes | None = None, limit: int = 1 << 20
+    ) -> Fetched:
+        """A small request with its whole answer, at most `limit` bytes of it, within so many seconds."""
+        sink = Whole(limit)
+        seen = await self.exchange(method, url, sink, body=body, within_s=within_s)
+        fault, text = seen.fault, seen.fault_text
+        if sink.oversize:
+            fault, text = Fault.OVERSIZE, f"the answer is longer than {limit} bytes"
+        return Fetched(seen.status, seen.headers, bytes(sink.body), fault, text)
+
+    async def aclose(self) -> None:
+        await self._client.aclose()
+
+    async def _pour(
+        self,
+        seen: Exchange,
+        sink: Sink,
+        began: float,
+        request: httpx.Request,
+        on_progress: Callable[[], None] | None,
+    ) -> None:
+        try:
+            response = await self._client.send(request, stream=True)
+            async with aclosing(response):
+                seen.status, seen.headers = response.status_code, _kept(response.headers)
+                seen.first_byte_s = time.monotonic() - began
+                sink.begin(seen.status, seen.headers, seen.first_byte_s)
+                expand = _expander(response.headers.get("content-encoding", ""))
+                async for raw in response.aiter_raw():
+                    if on_progress is not None:
+                        on_progress()
+                    for data in expand(raw):
+                        if not sink.feed(data, time.monotonic() - began):
+                            return
+                seen.ended = True
+        except httpx.RequestError as error:
+            seen.fault = fault_of(error)
+            seen.fault_text = words_of(error)
+            seen.sent = not seen.fault.nothing_sent
+        except zlib.error as error:
+            seen.fault, seen.fault_text = Fault.PROTOCOL, f"the body cannot be decompressed: {error}"
+
+    def _headers(self, url: str, body: bytes | None, extra: Mapping[str, str]) -> dict[str, str]:
+        parsed = httpx.URL(url)
+        port = parsed.port or (443 if parsed.scheme == "https" else 80)
+        self._backend.origins.add((parsed.host.lower(), port))
+        headers = dict(extra)
+        if body is not None:
+            headers |= {"content-type": "application/json", "content-length": str(len(body))}
+        return headers | self._private.get((parsed.scheme, parsed.host.lower(), port), {})
+
+
+async def _pieces_of(body: bytes, seen: Exchange) -> AsyncIterator[bytes]:
+    for start in range(0, len(body), _CHUNK):
+        piece = body[start : start + _CHUNK]
+        yield piece
+        seen.bytes_sent += len(piece)
+
+
+def _pieces(body: bytes | None, seen: Exchange) -> AsyncIterator[bytes] | None:
+    return None if body is None else _pieces_of(body, seen)
+
+
+def _expander(encoding: str) -> Callable[[bytes], Iterable[bytes]]:
+    """A decoder of bounded pieces. We ask for `identity`; a proxy that compresses all the same must not flood us."""
+    kind = encoding.strip().lower()
+    if kind in {"", "identity"}:
+        return lambda raw: (raw,)
+    if kind not in {"gzip", "x-gzip", "deflate"}:
+        raise httpx.DecodingError(f"content-encoding {kind[:20]!r}, which was not asked for")
+    engine = zlib.decompressobj(wbits=47)  # gzip or zlib, by its header
+
+    def expand(raw: bytes) -> Iterable[bytes]:
+        while raw:
+            yield engine.decompress(raw, _CHUNK)
+            raw = engine.unconsumed_tail
+
+    return expand
+
+
+def _kept(headers: httpx.Headers) -> dict[str, str]:
+    """Response headers in lower case, bounded, without anything that may be a secret."""
+    pairs = ((name.lower(), value[:_HEADER_CHARS]) for name, value in headers.items())
+    return dict([pair for pair in pairs if pair[0] not in _PRIVATE_HEADERS][:_HEADERS_KEPT])
+
+
+def _ssl_context(cacert: str | None, *, insecure: bool, trust_env: bool, needed: bool) -> ssl.SSLContext:
+    """Whom to trust. Nobody, where nothing is asked over TLS: the CA bundle takes 0.1 s to load."""
+    if cacert is not None:
+        try:
+            return ssl.create_default_context(cafile=cacert)
+        except OSError as error:
+            raise TargetUnusable(
+                f"The CA file {cacert!r} cannot be read ({error}): give --cacert a PEM file."
+            ) from None
+    if not needed:
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    return httpx.create_ssl_context(verify=not insecure, trust_env=trust_env)

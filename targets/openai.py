@@ -1,0 +1,163 @@
+"""How is an OpenAI-compatible endpoint asked? One Target for every dialect; what differs is in its Traits."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING
+
+from targets import proxies, refusals
+from targets.answer import Answer
+from targets.base import Fault, Generation, Health, Prompt, Survey
+from targets.bodies import at, count, parsed, string, token_ids
+from targets.metrics import scrape
+from targets.scout import MODELS, Scout, choose, entries, limits_of, refuse_unusable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from targets.address import Address
+    from targets.base import ProxySign, Refusal, Reply, Scrape, Traits
+    from targets.exchange import Fetched
+    from targets.http import Http
+
+POLL_S = 10.0
+TOKENIZE_S = 60.0
+TINY_S = 60.0
+_DETAIL_CHARS = 200
+_METRICS_BYTES = 4 << 20
+_IDS_BYTES = 64 << 20
+_TINY_IDS = (1000, 1001, 1002, 1003)
+
+
+class OpenAITarget:
+    """One endpoint in one dialect. See `targets.base.Target` for what each method promises."""
+
+    def __init__(
+        self,
+        http: Http,
+        address: Address,
+        traits: Traits,
+        *,
+        model: str | None = None,
+        health_url: str | None = None,
+        metrics_url: str | None = None,
+    ) -> None:
+        self.url = address.root
+        self.traits = traits
+        self._http = http
+        self._address = address
+        self._model = model
+        self._health_url = health_url or address.at(traits.health_path)
+        self._metrics_url = metrics_url or address.at("/metrics")
+
+    def __repr__(self) -> str:
+        return f"OpenAITarget({self.url!r}, {self.traits.name!r})"
+
+    async def survey(self, scout: Scout | None = None) -> Survey:
+        """`scout` brings what was already fetched on the way here."""
+        scout = scout or Scout(self._http, self._address)
+        refuse_unusable(await scout.get(MODELS), self._address, self.traits)
+        listed = entries(await scout.json(MODELS))
+        self._model = choose(self._model, listed, self.traits)
+        ours = next((entry for entry in listed if entry["id"] == self._model), listed[0] if len(listed) == 1 else {})
+        limits = limits_of(ours)
+        for source, value in await scout.find(self.traits.limits, self._model):
+            if number := count(value):
+                limits[source] = number
+        tokenized = await self._tokenized("a")
+        has_tokenize = tokenized is not None and token_ids(tokenized) is not None
+        if self.traits.tokenizing is not None and self.traits.tokenizing.tells_limit:
+            told = count(at(tokenized, "max_model_len"))
+            limits |= {f"{self.traits.tokenizing.path} max_model_len": told} if told else {}
+        best = next(iter(limits), None)
+        versions = [text for _, value in await scout.find(self.traits.version, self._model) if (text := string(value))]
+        return Survey(
+            engine=self.traits.name,
+            version=versions[0] if versions else None,
+            models=tuple(str(entry["id"]) for entry in listed),
+            model=self._model,
+            limit=None if best is None else limits[best],
+            limit_source=best,
+            limits=limits,
+            takes_ids=await self._takes_ids() if self.traits.ids_open else self.traits.ids,
+            has_tokenize=has_tokenize,
+            has_metrics=await self.metrics() is not None,
+            model_path=string(ours.get("root")),
+        )
+
+    async def health(self) -> Health:
+        got = await self._http.fetch("GET", self._health_url, within_s=POLL_S, limit=1 << 16)
+        at_s = time.monotonic()
+        if got.status is None or got.fault not in {None, Fault.OVERSIZE}:
+            return Health(at_s, fault=got.fault)
+        return Health(at_s, got.status, detail="" if got.status == 200 else got.text[:_DETAIL_CHARS])
+
+    async def metrics(self) -> Scrape | None:
+        got = await self._http.fetch("GET", self._metrics_url, within_s=POLL_S, limit=_METRICS_BYTES)
+        return scrape(got.text, got.headers, time.monotonic()) if got.ok else None
+
+    async def tokenize(self, text: str) -> Sequence[int] | None:
+        return token_ids(await self._tokenized(text))
+
+    def encode(self, generation: Generation) -> bytes:
+        """The prompt's own bytes between two small pieces of JSON: a list of a million ids is never encoded again."""
+        traits, prompt = self.traits, generation.prompt
+        fields: dict[str, object] = {"temperature": generation.temperature}
+        if generation.max_tokens is not None:
+            fields["max_tokens"] = generation.max_tokens
+        if generation.stream:
+            fields |= {"stream": True, "stream_options": {"include_usage": True}}
+        if traits.ignore_eos and generation.ignore_eos:
+            fields["ignore_eos"] = True
+        if traits.min_tokens and generation.min_tokens is not None:
+            fields["min_tokens"] = generation.min_tokens
+        if traits.cache_salt and generation.cache_salt:
+            fields["cache_salt"] = generation.cache_salt
+        if traits.cache_prompt and generation.cold:
+            fields["cache_prompt"] = False
+        head = {} if self._model is None else {"model": self._model}
+        name = b'"messages":' if prompt.mode == "chat" else b'"prompt":'
+        front = json.dumps(head, separators=(",", ":")).encode()[:-1] + (b"," if head else b"")
+        back = json.dumps(fields, separators=(",", ":")).encode()[1:]
+        return b"".join((front, name, prompt.json, b",", back))
+
+    async def generate(
+        self, generation: Generation, body: bytes, *, on_progress: Callable[[], None] | None = None
+    ) -> Reply:
+        path = "/v1/chat/completions" if generation.prompt.mode == "chat" else "/v1/completions"
+        answer = Answer(generation)
+        seen = await self._http.exchange("POST", self._address.at(path), answer, body=body, on_progress=on_progress)
+        return answer.reply(seen)
+
+    def refusal(self, reply: Reply) -> Refusal | None:
+        return refusals.refusal(reply)
+
+    def proxy_sign(self, reply: Reply) -> ProxySign | None:
+        return proxies.sign(reply)
+
+    def overload(self, reply: Reply) -> float | None:
+        return refusals.overload(reply)
+
+    async def aclose(self) -> None:
+        await self._http.aclose()
+
+    async def _tokenized(self, text: str) -> object:
+        """The tokenizer endpoint's whole answer, or None."""
+        way = self.traits.tokenizing
+        if way is None:
+            return None
+        fields = {way.text_field: text, **way.fixed} | ({"model": self._model} if way.names_model else {})
+        got = await self._post(way.path, json.dumps(fields).encode(), TOKENIZE_S, _IDS_BYTES)
+        return parsed(got.body) if got.ok else None
+
+    async def _takes_ids(self) -> bool:
+        """One tiny generation tells: four ids must be counted as four (or five, with a BOS)."""
+        prompt = Prompt("ids", json.dumps(_TINY_IDS).encode(), len(_TINY_IDS))
+        body = self.encode(Generation(prompt, 1, stream=False))
+        got = await self._post("/v1/completions", body, TINY_S, 1 << 20)
+        counted = count(at(parsed(got.body), "usage.prompt_tokens")) if got.ok else None
+        return counted in {len(_TINY_IDS), len(_TINY_IDS) + 1}
+
+    async def _post(self, path: str, body: bytes, within_s: float, limit: int) -> Fetched:
+        return await self._http.fetch("POST", self._address.at(path), body=body, within_s=within_s, limit=limit)

@@ -1,0 +1,223 @@
+"""Is one generation's response read right, chunk by chunk, whatever the engine sends?"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from targets.answer import Answer
+from targets.base import DraftCounts, Fault, Generation, Prompt, Reply, Usage
+from targets.exchange import Exchange
+
+SSE = {"content-type": "text/event-stream; charset=utf-8"}
+JSON = {"content-type": "application/json"}
+
+
+def read(
+    body: bytes,
+    headers: dict[str, str] = SSE,
+    *,
+    status: int = 200,
+    ended: bool = True,
+    fault: Fault | None = None,
+    max_tokens: int | None = 8,
+    stop_after: int | None = None,
+    piece: int = 7,
+) -> Reply:
+    generation = Generation(Prompt("ids", b"[1]", 1), max_tokens, stop_after=stop_after)
+    answer = Answer(generation)
+    answer.begin(status, headers, 0.5)
+    for number, start in enumerate(range(0, len(body), piece)):
+        if not answer.feed(body[start : start + piece], 1.0 + number):
+            ended = False
+            break
+    return answer.reply(Exchange(status, headers, fault, ended=ended, first_byte_s=0.5, ended_s=9.0, bytes_sent=3))
+
+
+def event(value: object) -> bytes:
+    return b"data: " + (value if isinstance(value, bytes) else json.dumps(value).encode()) + b"\n\n"
+
+
+def token(text: str, finish: str | None = None, **more: Any) -> bytes:
+    return event({"choices": [{"index": 0, "text": text, "finish_reason": finish}], **more})
+
+
+def delta(finish: str | None = None, **fields: object) -> bytes:
+    return event({"choices": [{"index": 0, "delta": fields, "finish_reason": finish}]})
+
+
+USAGE = {"prompt_tokens": 20, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 4}}
+DONE = event(b"[DONE]")
+FATAL = event({"error": {"message": "EngineCore encountered an issue.", "type": "InternalServerError", "code": 500}})
+
+
+def test_a_stream_with_its_usage_in_a_chunk_of_its_own() -> None:
+    reply = read(token("a") + token("b", "length") + event({"choices": [], "usage": USAGE}) + DONE)
+    assert reply.complete
+    assert (reply.text, reply.events, reply.finish_reason) == ("ab", 2, "length")
+    assert reply.usage == Usage(20, 2, 4)
+    assert reply.first_byte_s == 0.5
+    assert reply.first_token_s is not None
+    assert reply.first_token_s > 1
+    assert reply.excerpt == ""
+
+
+def test_a_stream_without_done_is_complete_at_a_clean_end_after_its_finish() -> None:
+    assert read(token("a", "length")).complete
+    assert not read(token("a", "length"), ended=False, fault=Fault.CUT).complete
+
+
+def test_a_clean_end_without_a_finish_reason_is_not_complete() -> None:
+    reply = read(token("a") + token("b"))
+    assert not reply.complete
+    assert reply.fault is None
+
+
+def test_an_error_inside_a_200_stream_is_kept_and_ends_it() -> None:
+    reply = read(token("a") + FATAL + DONE)
+    assert reply.error is not None
+    assert (reply.error.code, reply.error_in_stream, reply.events, reply.complete) == (500, True, 1, False)
+    assert "EngineCore" in reply.excerpt
+
+
+def test_errors_in_other_shapes_are_seen() -> None:
+    plain = read(event({"error": "index out of range in self"}))
+    assert plain.error is not None
+    assert plain.error.message == "index out of range in self"
+    named = read(b"event: error\n" + event({"message": "context overflow", "code": 400}))
+    assert named.error is not None
+    assert named.error.code == 400
+
+
+def test_empty_texts_are_tokens_but_an_empty_last_chunk_is_none() -> None:
+    assert read(token("") + token("") + token("", "length") + DONE).events == 2
+
+
+def test_chat_counts_tokens_and_not_the_opening_role() -> None:
+    body = (
+        delta(role="assistant", content="") + delta(content="x") + delta(reasoning_content="y") + delta("stop") + DONE
+    )
+    reply = read(body)
+    assert (reply.text, reply.events, reply.complete) == ("xy", 2, True)
+
+
+def test_stop_after_closes_on_purpose() -> None:
+    reply = read(token("a") * 6, stop_after=2)
+    assert (reply.stopped, reply.events, reply.complete, reply.fault) == (True, 2, False, None)
+
+
+@pytest.mark.parametrize("endless", [token("x") * 200, b": keep-alive\n\n" * 500_000, b"data: " + b"x" * 5_000_000])
+def test_an_endless_stream_is_stopped_at_a_bound(endless: bytes) -> None:
+    reply = read(endless, max_tokens=8, piece=65_536)
+    assert reply.fault is Fault.OVERSIZE
+    assert not reply.complete
+    assert len(reply.excerpt) <= 2048
+    assert len(reply.text) <= 4096
+
+
+def test_an_endless_body_is_stopped_at_a_bound() -> None:
+    assert read(b'{"choices": [' + b" " * 6_000_000, JSON, piece=65_536).fault is Fault.OVERSIZE
+
+
+def test_a_whole_body_is_read() -> None:
+    body = {"choices": [{"text": "ab", "finish_reason": "length", "token_ids": [5, 6]}], "usage": USAGE}
+    reply = read(json.dumps(body).encode(), JSON)
+    assert (reply.complete, reply.text, reply.events, reply.token_ids) == (True, "ab", 1, (5, 6))
+    assert reply.usage == Usage(20, 2, 4)
+
+
+def test_a_whole_chat_body_is_read() -> None:
+    body = {"choices": [{"message": {"role": "assistant", "content": "hi"}, "finish_reason": "stop"}]}
+    assert read(json.dumps(body).encode(), JSON).text == "hi"
+
+
+def test_a_200_with_an_error_body_is_an_error() -> None:
+    reply = read(b'{"error": "the context overflows"}', JSON)
+    assert reply.error is not None
+    assert reply.error.message == "the context overflows"
+    assert not reply.error_in_stream
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"<html>hello</html>", b"[1]", b"{", b"[" * 100_000, b'{"choices": 7}', b"9" * 5_000]
+)
+def test_a_200_that_is_no_answer_is_a_fault(body: bytes) -> None:
+    reply = read(body, JSON, piece=65_536)
+    assert reply.fault is Fault.PROTOCOL
+    assert not reply.complete
+
+
+def test_an_error_status_keeps_its_body() -> None:
+    reply = read(b"Internal Server Error", {"content-type": "text/plain"}, status=500)
+    assert (reply.complete, reply.error, reply.excerpt) == (True, None, "Internal Server Error")
+
+
+def test_a_stream_that_does_not_say_so_is_recognised() -> None:
+    assert read(token("a", "length") + DONE, {"content-type": "text/plain"}).complete
+
+
+def test_an_event_that_is_no_json_is_kept_as_an_excerpt_and_passed_over() -> None:
+    reply = read(event(b"{broken") + token("a", "length") + DONE)
+    assert reply.complete
+    assert "{broken" in reply.excerpt
+
+
+def test_invalid_utf8_becomes_replacement_characters() -> None:
+    reply = read(b'data: {"choices":[{"text":"\xff","finish_reason":"length"}]}\n\n' + DONE)
+    assert reply.text == "\ufffd"
+
+
+NONSENSE = [-1, True, 1.5, "7", None, float("nan"), [], 10**30]
+
+
+@pytest.mark.parametrize("value", NONSENSE, ids=str)
+def test_usage_that_is_no_count_is_absent(value: object) -> None:
+    usage = {"prompt_tokens": value, "completion_tokens": value, "prompt_tokens_details": {"cached_tokens": value}}
+    assert read(token("a", "length", usage=usage) + DONE).usage == Usage()
+    assert read(token("a", usage=USAGE) + token("b", "length", usage=usage) + DONE).usage == Usage(20, 2, 4)
+    assert read(token("a", "length", usage=value) + DONE).usage == Usage()
+
+
+def test_llamacpps_timings_tell_the_drafts_of_this_request() -> None:
+    timings = {"predicted_n": 8, "draft_n": 5, "draft_n_accepted": 5}
+    draft = read(token("", "length", timings=timings) + DONE).draft
+    assert draft == DraftCounts(2, 5, 5)
+    assert draft.mean_acceptance_length == 3.5
+    assert read(token("", "length", timings={"predicted_n": 8}) + DONE).draft is None
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["choices", "delta", "text", "usage", "error", "timings", "message", "token_ids", "content"]
+            ),
+            inner,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(st.lists(VALUES, max_size=4), st.sampled_from([200, 400, 500]), st.integers(1, 50))
+def test_no_stream_of_json_raises(values: list[object], status: int, piece: int) -> None:
+    body = b"".join(event(value) for value in values)
+    read(body, SSE, status=status, piece=piece)
+    read(json.dumps(values[0] if values else None).encode(), JSON, status=status, piece=piece)
+
+
+@given(st.binary(max_size=200), st.sampled_from([SSE, JSON, {}]), st.integers(1, 9))
+def test_no_bytes_raise_and_the_split_does_not_matter(body: bytes, headers: dict[str, str], piece: int) -> None:
+    once, split = read(body, headers, piece=1_000), read(body, headers, piece=piece)
+    assert (once.text, once.error, once.events, once.complete) == (
+        split.text,
+        split.error,
+        split.events,
+        split.complete,
+    )

@@ -1,0 +1,143 @@
+"""Are metrics read right in each dialect, and is hostile text survived?"""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from targets.base import DraftCounts, restarted
+from targets.metrics import scrape
+
+VLLM = """\
+# HELP python_gc_objects_collected_total Objects collected during gc
+# TYPE python_gc_objects_collected_total counter
+python_gc_objects_collected_total{generation="0"} 14745.0
+process_start_time_seconds 1.79596971452e+09
+# TYPE process_cpu_seconds_total counter
+process_cpu_seconds_total 25.31
+# TYPE vllm:num_requests_running gauge
+vllm:num_requests_running{engine="0",model_name="tiny"} 1.0
+vllm:num_requests_running{engine="1",model_name="tiny"} 2.0
+vllm:num_requests_waiting{engine="0",model_name="tiny"} 4.0
+# TYPE vllm:spec_decode_num_drafts_total counter
+vllm:spec_decode_num_drafts_total{engine="0",model_name="tiny"} 10.0
+vllm:spec_decode_num_drafts_created{engine="0",model_name="tiny"} 1.7959697937203026e+09
+vllm:spec_decode_num_draft_tokens_total{engine="0",model_name="tiny"} 30.0
+vllm:spec_decode_num_accepted_tokens_total{engine="0",model_name="tiny"} 9.0
+vllm:spec_decode_num_accepted_tokens_per_pos_total{engine="0",model_name="tiny",position="1"} 3.0
+vllm:spec_decode_num_accepted_tokens_per_pos_total{engine="0",model_name="tiny",position="0"} 5.0
+vllm:spec_decode_num_accepted_tokens_per_pos_total{engine="0",model_name="tiny",position="2"} 1.0
+vllm:prefix_cache_queries_total{engine="0",model_name="tiny"} 700.0
+vllm:prefix_cache_hits_total{engine="0",model_name="tiny"} 128.0
+vllm:prompt_tokens_total{engine="0",model_name="a \\"b\\" {c}"} 1234.0
+vllm:request_success_total{engine="0",finished_reason="stop",model_name="tiny"} 2.0
+vllm:request_success_total{engine="0",finished_reason="length",model_name="tiny"} 3.0
+# TYPE vllm:iteration_tokens_total histogram
+vllm:iteration_tokens_total_bucket{engine="0",le="1.0",model_name="tiny"} 40.0
+vllm:iteration_tokens_total_count{engine="0",model_name="tiny"} 45.0
+vllm:iteration_tokens_total_sum{engine="0",model_name="tiny"} 900.0
+vllm:cache_config_info{block_size="128",engine="0",kv_cache_size_tokens="2796160",num_gpu_blocks="21845"} 1.0
+"""
+
+LLAMACPP = """\
+# TYPE llamacpp:prompt_tokens_total counter
+llamacpp:prompt_tokens_total 43
+# TYPE llamacpp:n_decode_total counter
+llamacpp:n_decode_total 17
+# TYPE llamacpp:n_tokens_max counter
+llamacpp:n_tokens_max 39
+llamacpp:spec_decode_num_draft_tokens_total 31
+llamacpp:spec_decode_num_accepted_tokens_total 31
+llamacpp:spec_decode_num_drafts_total 11
+# TYPE llamacpp:requests_processing gauge
+llamacpp:requests_processing 1
+llamacpp:requests_deferred 2
+llamacpp:spec_decode_num_accepted_tokens_per_pos_total{position="0"} 11
+"""
+
+
+def test_vllm_is_read_whole() -> None:
+    seen = scrape(VLLM, {}, 7.5)
+    assert seen is not None
+    assert seen.at_s == 7.5
+    assert seen.starts == {"process_start_time_seconds": 1.79596971452e9}
+    assert (seen.running, seen.waiting, seen.finished, seen.heartbeat) == (3, 4, 5, 45)
+    assert seen.draft == DraftCounts(10, 30, 9, (5, 3, 1))
+    assert (seen.prefix_hits, seen.prefix_queries, seen.prompt_tokens) == (128, 700, 1234)
+    assert (seen.kv_tokens, seen.block_size) == (2796160, 128)
+
+
+def test_only_counters_that_a_restart_alone_lowers_are_monotone() -> None:
+    seen = scrape(VLLM, {}, 0)
+    assert seen is not None
+    names = {name.partition("{")[0] for name in seen.monotone}
+    assert "vllm:prompt_tokens_total" in names
+    assert "process_cpu_seconds_total" in names
+    assert not any(name.endswith(("_created", "_sum", "_bucket")) for name in names)
+    assert not names & {"vllm:num_requests_running", "python_gc_objects_collected_total", "vllm:cache_config_info"}
+
+
+def test_counters_without_total_in_their_name_are_read_too() -> None:
+    bare = "\n".join(line for line in VLLM.replace("_total", "").split("\n") if "iteration" not in line)
+    seen = scrape(bare, {}, 0)
+    assert seen is not None
+    assert seen.draft == DraftCounts(10, 30, 9, (5, 3, 1))
+    assert any(name.startswith("vllm:spec_decode_num_drafts{") for name in seen.monotone)
+
+
+def test_label_sets_stay_apart_so_that_one_dead_engine_of_several_shows() -> None:
+    two = 'vllm:prompt_tokens_total{engine="0"} 5\nvllm:prompt_tokens_total{engine="1"} 9\n'
+    before, after = scrape(two, {}, 0), scrape(two.replace("} 9", "} 0"), {}, 1)
+    assert before is not None
+    assert after is not None
+    assert restarted(before, after) == 'vllm:prompt_tokens_total{engine="1"} fell from 9 to 0'
+
+
+def test_the_pool_is_worked_out_where_the_engine_does_not_say_it() -> None:
+    seen = scrape('vllm:cache_config_info{block_size="16",num_gpu_blocks="100"} 1.0\n', {}, 0)
+    assert seen is not None
+    assert (seen.kv_tokens, seen.block_size) == (1600, 16)
+
+
+def test_llamacpp_marks_its_start_in_a_header() -> None:
+    seen = scrape(LLAMACPP, {"process-start-time-unix": "468379021"}, 0)
+    assert seen is not None
+    assert seen.starts == {"process-start-time-unix": 468379021}
+    assert (seen.running, seen.waiting, seen.heartbeat, seen.prompt_tokens) == (1, 2, 28, 43)
+    assert seen.draft == DraftCounts(11, 31, 31, (11,))
+    assert "llamacpp:n_tokens_max" in seen.monotone
+
+
+def test_sglang_and_lmdeploy_are_known() -> None:
+    sglang = scrape('sglang:num_running_reqs{a="b"} 2.0\nsglang:num_requests_total{a="b"} 8\n', {}, 0)
+    assert sglang is not None
+    assert (sglang.running, sglang.finished) == (2, 8)
+    lmdeploy = scrape('lmdeploy:num_requests_waiting{a="b"} 2.0\n', {}, 0)
+    assert lmdeploy is not None
+    assert lmdeploy.waiting == 2
+
+
+def test_text_that_holds_nothing_known_is_none() -> None:
+    assert scrape("", {}, 0) is None
+    assert scrape("<html>vllm: no</html>", {}, 0) is None
+    assert scrape("go_goroutines 7\n", {}, 0) is None
+
+
+def test_numbers_that_are_none_are_left_out() -> None:
+    text = (
+        "vllm:prompt_tokens_total NaN\nvllm:num_requests_running 1e400\nvllm:generation_tokens_total -Inf\nvllm:x 1\n"
+    )
+    seen = scrape(text, {"process-start-time-unix": "nan"}, 0)
+    assert seen is not None
+    assert (seen.prompt_tokens, seen.running, dict(seen.monotone), dict(seen.starts)) == (None, None, {}, {})
+
+
+FRAGMENTS = st.sampled_from(
+    ["vllm:", "num_requests_running", "_total", "{", "}", 'engine="0"', "\\", '"', " ", "\n", "1e400", "NaN", "7", "-1",
+     "# TYPE ", " counter", "process_start_time_seconds", "llamacpp:", "position=", "\x00", "٣", 'block_size="٣"']
+)  # fmt: skip
+
+
+@given(st.one_of(st.text(max_size=300), st.lists(FRAGMENTS, max_size=40).map("".join)), st.text(max_size=20))
+def test_hostile_text_never_raises(text: str, header: str) -> None:
+    scrape(text, {"process-start-time-unix": header}, 0)

@@ -1,0 +1,87 @@
+"""Is somebody else's answer told from the engine's, with the setting that changes it?"""
+
+from __future__ import annotations
+
+import pytest
+
+from targets.base import Reply
+from targets.bodies import parsed, server_error
+from targets.proxies import product, sign
+
+NGINX = {"server": "nginx/1.22.1", "content-type": "text/html"}
+ENVOY = {"server": "istio-envoy", "content-type": "text/plain"}
+LITELLM = {"x-litellm-call-id": "1ddc0c7c"}
+UVICORN = {"server": "uvicorn"}
+CONNECTION_ERROR = (
+    '{"error":{"message":"litellm.InternalServerError: InternalServerError: OpenAIException - Connection error.",'
+    '"type":"internal_server_error","code":"500"}}'
+)
+UNMAPPED = '{"error":{"message":"litellm.APIConnectionError: OpenAIException - Unmapped prompt format.","code":"500"}}'
+
+
+def page(title: str) -> str:
+    return f"<html>\r\n<head><title>{title}</title></head>\r\n<body>\r\n<center><h1>{title}</h1></center>\r\n"
+
+
+def replied(status: int, headers: dict[str, str], body: str) -> Reply:
+    return Reply(True, status, headers=headers, complete=True, error=server_error(parsed(body)), excerpt=body[:2048])
+
+
+SIGNS = [
+    (413, NGINX, page("413 Request Entity Too Large"), "body-limit", "nginx", "client_max_body_size"),
+    (413, {}, '{"message":"Request size limit exceeded"}', "body-limit", "a proxy", "size of a request body"),
+    (504, NGINX, page("504 Gateway Time-out"), "deadline", "nginx", "proxy_read_timeout"),
+    (504, ENVOY, "upstream request timeout", "deadline", "envoy", "route's timeout"),
+    (408, LITELLM, '{"error":{"message":"litellm.Timeout: APITimeoutError","code":"408"}}', "deadline", "litellm",
+     "request_timeout"),
+    (524, {"cf-ray": "8a"}, "error code: 524", "deadline", "cloudflare", "ask the engine directly"),
+    (504, {}, "", "deadline", "a proxy", "read timeout"),
+    (502, NGINX, page("502 Bad Gateway"), "upstream-lost", "nginx", "--health-url"),
+    (503, ENVOY, "upstream connect error or disconnect/reset before headers. reset reason: connection termination",
+     "upstream-lost", "envoy", "engine's own log"),
+    (503, {}, "no healthy upstream", "upstream-lost", "envoy", "engine's own log"),
+    (520, {"server": "cloudflare"}, "error code: 520", "upstream-lost", "cloudflare", "engine's own log"),
+    (500, LITELLM, CONNECTION_ERROR, "upstream-lost", "litellm", "engine's own log"),
+    (500, LITELLM, UNMAPPED, "bad-request", "litellm", "--mode text"),
+    (401, {}, "", "auth", "a proxy", "--api-key"),
+    (403, NGINX, page("403 Forbidden"), "auth", "nginx", "OPENAI_API_KEY"),
+    (404, {}, '{"detail":"Not Found"}', "not-found", "a proxy", "--url"),
+    (307, {"location": "https://u:p@other/v1?k=s"}, "", "redirect", "a proxy", "Give other/v1 as --url"),
+]  # fmt: skip
+
+OURS = [
+    (200, NGINX, ""),
+    (400, NGINX, '{"error":{"message":"request (2048 tokens) exceeds the available context size (2048 tokens)"}}'),
+    (413, {}, '{"error":{"message":"300000 tokens do not fit"}}'),
+    (500, UVICORN, '{"error":{"message":"EngineCore encountered an issue.","code":500}}'),
+    (500, UVICORN, "Internal Server Error"),
+    (503, UVICORN, '{"error":"CB worker is dead"}'),
+    (503, UVICORN, ""),
+    (503, {"server": "llama.cpp"}, '{"error":{"message":"Loading model","code":503}}'),
+]
+
+
+@pytest.mark.parametrize(("status", "headers", "body", "kind", "by", "advice"), SIGNS)
+def test_a_proxys_answer_names_its_setting(
+    status: int, headers: dict[str, str], body: str, kind: str, by: str, advice: str
+) -> None:
+    seen = sign(replied(status, headers, body))
+    assert seen is not None
+    assert (seen.kind, seen.product) == (kind, by)
+    assert advice in seen.advice
+
+
+@pytest.mark.parametrize(("status", "headers", "body"), OURS)
+def test_the_engines_own_answer_is_no_sign(status: int, headers: dict[str, str], body: str) -> None:
+    assert sign(replied(status, headers, body)) is None
+
+
+def test_no_status_is_no_sign() -> None:
+    assert sign(Reply(True)) is None
+
+
+def test_a_proxy_is_known_by_its_headers_alone() -> None:
+    assert product(NGINX) == "nginx"
+    assert product({"via": "1.1 varnish"}) == "varnish"
+    assert product({"x-envoy-upstream-service-time": "3"}) == "envoy"
+    assert product({"server": "uvicorn"}) is None
