@@ -1,0 +1,230 @@
+"""What has been recorded? Reading runs.db, also while a run writes it, also where nobody may write."""
+
+from __future__ import annotations
+
+import json
+import threading
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from fuzzer.model import FAIL_ON_DEFAULT, Finding, Observation, Outcome, ProbeSpec, Side, side_of
+from fuzzer.store import codec, connect
+from fuzzer.store.clock import utc_text
+from fuzzer.store.errors import NoSuchRun, troubles_told
+from fuzzer.store.lock import holder, target_key
+from fuzzer.store.records import Failure, Intent, Run, RunRecord, Seal, Status
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterator
+    from datetime import datetime
+    from types import TracebackType
+
+    from sqlite_utils import Database
+
+_RUNS = """
+SELECT r.*, s.started_utc, s.ended_utc, s.status, s.probes, s.canaries, s.deaths, s.sealed_rows, s.chain_head,
+    z.finding_json
+FROM runs r JOIN run_states s USING (run) LEFT JOIN standing_seals z USING (run)
+"""
+
+
+class History:
+    """runs.db, for reading. Safe to use from several threads, one at a time inside."""
+
+    def __init__(self, path: Path, db: Database) -> None:
+        self.path = path
+        self._db = db
+        self._turn = threading.RLock()
+
+    @classmethod
+    def open(cls, path: Path | str) -> Self:
+        """Open for reading alone. Raises StoreError where there is no such file, or none that is ours."""
+        path = Path(path)
+        return cls(path, connect.readable(path))
+
+    def close(self) -> None:
+        with self._turn:
+            self._db.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def get(self, name: str) -> Run:
+        """The run of that id, of that unique beginning of an id, or `last`. Raises NoSuchRun."""
+        if name == "last":
+            found = self._runs("ORDER BY r.at_utc DESC, r.rowid DESC LIMIT 1")
+        else:
+            found = self._runs("WHERE substr(r.run, 1, ?) = ? ORDER BY r.run LIMIT 2", len(name), name)
+        if not found:
+            raise NoSuchRun(f"{self.path} holds no run {name}. `ctxfuzz runs` lists those that it holds.")
+        if len(found) > 1 and found[0].run != name:
+            raise NoSuchRun(f"More than one run begins with {name}. Type more of it; `ctxfuzz runs` lists them.")
+        return found[0]
+
+    def runs(
+        self,
+        *,
+        url: str | None = None,
+        model: str | None = None,
+        finding: str | None = None,
+        since: datetime | None = None,
+        limit: int = -1,
+    ) -> list[Run]:
+        """The runs, newest first; `url` and `model` need only be part of theirs."""
+        return self._runs(
+            """
+            WHERE (:url IS NULL OR instr(r.url, :url)) AND (:model IS NULL OR instr(r.model, :model))
+              AND (:finding IS NULL OR s.finding = :finding) AND (:since IS NULL OR r.at_utc >= :since)
+            ORDER BY r.at_utc DESC, r.rowid DESC LIMIT :limit
+            """,
+            url=url,
+            model=model,
+            finding=finding,
+            since=None if since is None else utc_text(since),
+            limit=limit,
+        )
+
+    def observations(self, run: str) -> list[Observation]:
+        """What each answered probe showed, in order, exactly as it was recorded; with its revival, if that is known."""
+        rows = self._rows(
+            """
+            SELECT seq, observation_json, spec_json FROM outcomes JOIN probes USING (run, seq)
+            WHERE run = ? ORDER BY seq
+            """,
+            run,
+        )
+        seen = {row["seq"]: _observation(row) for row in rows}
+        for row in self._rows("SELECT * FROM revivals WHERE run = ? AND seq IS NOT NULL ORDER BY position", run):
+            if (before := seen.get(row["seq"])) is not None:
+                seen[row["seq"]] = _after_revival(before, row)
+        return list(seen.values())
+
+    def open_intents(self, run: str) -> list[Intent]:
+        """The probes that left, or were about to, and of which nothing more is known."""
+        rows = self._rows(
+            """
+            SELECT p.* FROM probes p LEFT JOIN outcomes o USING (run, seq)
+            WHERE p.run = ? AND o.seq IS NULL ORDER BY p.seq
+            """,
+            run,
+        )
+        return [_intent(row) for row in rows]
+
+    def intents(self, run: str) -> list[Intent]:
+        """Every probe that was asked for, in order."""
+        return [_intent(row) for row in self._rows("SELECT * FROM probes WHERE run = ? ORDER BY seq", run)]
+
+    def active_s(self, run: str) -> float:
+        """Active seconds of the run up to the last row that was recorded."""
+        return float(self._rows("SELECT coalesce(max(at_s), 0.0) AS at_s FROM timeline WHERE run = ?", run)[0]["at_s"])
+
+    def timeline(self, run: str) -> list[dict[str, Any]]:
+        """Every row of the run in the order in which it was written: position, at_utc, at_s, kind, what."""
+        return [dict(row) for row in self._rows("SELECT * FROM timeline WHERE run = ? ORDER BY position", run)]
+
+    def known_failures(
+        self, url: str, model: str, engine_version: str | None, fail_on: frozenset[Outcome] = FAIL_ON_DEFAULT
+    ) -> list[Failure]:
+        """Failures of this very build at this very target, shortest first; none where the version is not known.
+
+        Conditions (output, content, cache, ...) may differ: they are in each observation's spec.
+        """
+        rows = self._rows(
+            """
+            SELECT o.run, r.url, o.at_utc, o.seq, o.observation_json, p.spec_json
+            FROM runs r JOIN outcomes o USING (run) JOIN probes p USING (run, seq)
+            WHERE r.model = ? AND r.engine_version = ? AND o.outcome IN (SELECT value FROM json_each(?))
+            """,
+            model,
+            engine_version,
+            codec.dumps([outcome for outcome in Outcome if side_of(outcome, fail_on) is Side.BAD]),
+        )
+        here = [row for row in rows if target_key(row["url"]) == target_key(url)]
+        found = [Failure(row["run"], row["at_utc"], _observation(row)) for row in here]
+        return sorted(found, key=lambda failure: failure.observation.length)
+
+    def _runs(self, tail: str, *values: object, **named: object) -> list[Run]:
+        return [self._run(row) for row in self._rows(_RUNS + tail, *values, **named)]
+
+    def _run(self, row: sqlite3.Row) -> Run:
+        return Run(
+            run=row["run"],
+            record=_record(row),
+            started_utc=row["started_utc"],
+            user=row["user"],
+            host=row["host"],
+            ctxfuzz_version=row["ctxfuzz_version"],
+            status=self._status(row),
+            ended_utc=row["ended_utc"],
+            finding=None if row["finding_json"] is None else codec.loads(Finding, row["finding_json"]),
+            seal=None if row["chain_head"] is None else Seal(row["sealed_rows"], row["chain_head"]),
+            probes=row["probes"],
+            canaries=row["canaries"],
+            deaths=row["deaths"],
+        )
+
+    def _status(self, row: sqlite3.Row) -> Status:
+        if row["status"] != "open":
+            status: Status = row["status"]
+            return status
+        at_work = holder(self.path, row["url"])
+        return "running" if at_work is not None and at_work.run == row["run"] else "interrupted"
+
+    def _rows(self, sql: str, *values: object, **named: object) -> list[sqlite3.Row]:
+        with self._told():
+            return self._db.execute(sql, named or values).fetchall()
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        with self._turn, troubles_told(self.path):
+            yield
+
+
+def _record(row: sqlite3.Row) -> RunRecord:
+    return RunRecord(
+        command=row["command"],
+        argv=tuple(json.loads(row["argv_json"])),
+        url=row["url"],
+        model=row["model"],
+        engine=row["engine"],
+        plan=row["plan"],
+        engine_version=row["engine_version"],
+        limit=row["advertised_limit_tokens"],
+        question=json.loads(row["question_json"]),
+        settings=json.loads(row["settings_json"]),
+    )
+
+
+def _intent(row: sqlite3.Row) -> Intent:
+    return Intent(
+        seq=row["seq"],
+        spec=codec.loads(ProbeSpec, row["spec_json"]),
+        started_s=row["at_s"],
+        sent_tokens=row["sent_tokens"],
+        body_sha256=row["body_sha256"],
+        body_bytes=row["body_bytes"],
+        recipe=json.loads(row["recipe_json"]),
+    )
+
+
+def _observation(row: sqlite3.Row) -> Observation:
+    fields = json.loads(row["observation_json"])
+    return codec.decode(Observation, {**fields, "seq": row["seq"], "spec": json.loads(row["spec_json"])})
+
+
+def _after_revival(before: Observation, row: sqlite3.Row) -> Observation:
+    return replace(
+        before,
+        revival_s=row["took_s"],
+        revived=bool(row["came_back"]),
+        cost_s=before.cost_s if row["cost_s"] is None else row["cost_s"],
+        canaries=before.canaries if row["canaries"] is None else row["canaries"],
+    )

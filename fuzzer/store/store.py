@@ -1,0 +1,248 @@
+"""How is a run recorded so that nothing that was seen can be lost or changed? Each call is one durable transaction."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import socket
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Self
+
+import fuzzer
+from fuzzer.store import codec, connect
+from fuzzer.store.chain import GENESIS, Value, link
+from fuzzer.store.clock import new_run_id, utc_now
+from fuzzer.store.history import History
+from fuzzer.store.lock import Held, target_lock
+from fuzzer.store.masking import Secrets, masked_argv, masked_json, masked_text, masked_url
+from fuzzer.store.records import Seal
+from fuzzer.store.schema import LINKED, stored_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from sqlite_utils import Database
+
+    from fuzzer.model import Canary, Corroboration, Finding, Observation
+    from fuzzer.store.records import Ending, Intent, Json, RunRecord
+    from targets.base import Health
+
+LAST_WORDS_CHARS: Final = 8192
+_TEXT_CHARS: Final = 8192
+
+_LAST_HEAD = """
+SELECT hash FROM chain
+WHERE (run, position) = (SELECT run, position FROM seals ORDER BY rowid DESC LIMIT 1)
+"""
+
+
+class Store(History):
+    """runs.db, for recording. Rows are only ever added; each is a link of its run's hash chain.
+
+    The methods return when the row is on the disk, and raise StoreError when it is not: then nothing of it is.
+    """
+
+    def __init__(self, path: Path, db: Database, secrets: Secrets) -> None:
+        super().__init__(path, db)
+        self._secrets = secrets
+        self._held: Held | None = None
+        self._columns = {table: ", ".join(stored_columns(db, table)) for table in LINKED}
+
+    @classmethod
+    def open(cls, path: Path | str, *, secrets: Sequence[str] = ()) -> Self:
+        """Open for recording; the file is made or brought up to date where it must be. Raises StoreError.
+
+        `secrets` are masked wherever they turn up, also in what a server echoes.
+        """
+        path = Path(path)
+        return cls(path, connect.writable(path), Secrets(secrets))
+
+    @contextmanager
+    def lock(self, url: str) -> Iterator[None]:
+        """Hold the target of `url` while a run is recorded here. Raises TargetLocked, which names who holds it."""
+        with target_lock(self.path, url) as held:
+            self._held = held
+            try:
+                yield
+            finally:
+                self._held = None
+
+    def begin(self, record: RunRecord) -> str:
+        """A run begins. Returns its id."""
+        run = new_run_id()
+        self._append(
+            "runs",
+            run,
+            command=record.command,
+            argv_json=codec.dumps(masked_argv(record.argv)),
+            url=masked_url(record.url),
+            model=record.model,
+            engine=record.engine,
+            engine_version=record.engine_version,
+            advertised_limit_tokens=record.limit,
+            plan=record.plan,
+            question_json=_masked(record.question),
+            settings_json=_masked(record.settings),
+            **_who(),
+        )
+        self._name_holder(run)
+        return run
+
+    def reopen(self, run: str, argv: Sequence[str], *, at_s: float) -> None:
+        """A run that ended, or was killed, goes on."""
+        self._append("resumes", run, at_s=at_s, argv_json=codec.dumps(masked_argv(argv)), **_who())
+        self._name_holder(run)
+
+    def intend(self, run: str, intent: Intent) -> None:
+        """A probe is about to leave."""
+        self._append(
+            "probes",
+            run,
+            at_s=intent.started_s,
+            seq=intent.seq,
+            sent_tokens=intent.sent_tokens,
+            body_sha256=intent.body_sha256,
+            body_bytes=intent.body_bytes,
+            recipe_json=codec.dumps(intent.recipe),
+            spec_json=codec.dumps(intent.spec),
+        )
+
+    def complete(self, run: str, observation: Observation, evidence: Json) -> None:
+        """What the probe showed. A revival that is not over yet is told to `revived` later."""
+        fields = codec.encode(observation)
+        del fields["seq"], fields["spec"]  # the intent's row holds them
+        self._append(
+            "outcomes",
+            run,
+            seq=observation.seq,
+            observation_json=codec.dumps(fields),
+            evidence_json=codec.dumps(evidence),
+        )
+
+    def revived(
+        self,
+        run: str,
+        seq: int | None,
+        *,
+        at_s: float,
+        took_s: float,
+        came_back: bool,
+        cost_s: float | None = None,
+        canaries: int | None = None,
+    ) -> None:
+        """The engine serves again, or has not come back in time.
+
+        `seq` is the probe that pays for it (None: nobody); `cost_s` and `canaries` are that observation's new ones.
+        """
+        self._append(
+            "revivals",
+            run,
+            at_s=at_s,
+            seq=seq,
+            took_s=took_s,
+            came_back=int(came_back),
+            cost_s=cost_s,
+            canaries=canaries,
+        )
+
+    def canary(self, run: str, canary: Canary, *, at_s: float, purpose: str, seq: int | None = None) -> None:
+        """A canary was sent, after the probe `seq` or for another purpose."""
+        self._append("canaries", run, at_s=at_s, seq=seq, purpose=purpose, canary_json=codec.dumps(canary))
+
+    def health(self, run: str, health: Health, *, at_s: float) -> None:
+        """Health changed to this. Tell only the changes."""
+        fault = None if health.fault is None else health.fault.value
+        self._append("health_events", run, at_s=at_s, status=health.status, fault=fault, detail=health.detail)
+
+    def death(
+        self,
+        run: str,
+        seq: int | None,
+        *,
+        at_s: float,
+        corroboration: Corroboration,
+        signature: str = "",
+        last_words: str = "",
+    ) -> None:
+        """The engine died, of the probe `seq` or of nobody's. `last_words` are kept up to 8,192 characters."""
+        self._append(
+            "deaths",
+            run,
+            at_s=at_s,
+            seq=seq,
+            corroboration=corroboration.value,
+            signature=signature,
+            last_words=last_words[-LAST_WORDS_CHARS:],
+        )
+
+    def note(self, run: str, text: str, *, at_s: float, level: str = "info", hint: str = "") -> None:
+        """Something that the reader must know."""
+        self._append("notes", run, at_s=at_s, level=level, text=masked_text(text), hint=hint)
+
+    def finish(self, run: str, finding: Finding | None, status: Ending, *, at_s: float) -> Seal:
+        """The run ends, and is sealed: the head covers all its rows, and every seal that was set before."""
+        with self._transaction():
+            before = [row["hash"] for row in self._db.execute(_LAST_HEAD)]
+            return self._append(
+                "seals",
+                run,
+                at_s=at_s,
+                status=status,
+                finding_json=None if finding is None else codec.dumps(finding),
+                previous_heads_json=codec.dumps(before),
+            )
+
+    def _append(self, table: str, run: str, **values: Value) -> Seal:
+        with self._transaction():
+            position, previous = self._end_of(run, table)
+            row: dict[str, Value] = {"run": run, "position": position + 1, "at_utc": utc_now()}
+            row |= {name: self._fit(name, value) for name, value in values.items()}
+            names = ", ".join(row)
+            marks = ", ".join(f":{name}" for name in row)
+            self._db.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", row)  # noqa: S608  (our own names)
+            stored = f"SELECT {self._columns[table]} FROM {table} WHERE run = ? AND position = ?"  # noqa: S608
+            head = link(previous, table, tuple(self._db.execute(stored, (run, position + 1)).fetchone()))
+            self._db.execute("INSERT INTO chain VALUES (?, ?, ?, ?)", (run, position + 1, table, head))
+            return Seal(position + 1, head)
+
+    def _end_of(self, run: str, table: str) -> tuple[int, str]:
+        """Position and hash of the run's last row, after which a row of `table` comes."""
+        last = "SELECT position, hash, kind FROM chain WHERE run = ? ORDER BY position DESC LIMIT 1"
+        found = self._db.execute(last, (run,)).fetchone()
+        if found is None:
+            assert table == "runs", f"run {run} was never begun"
+            return 0, GENESIS
+        assert found["kind"] != "seals" or table == "resumes", f"run {run} is sealed: reopen it first"
+        return found["position"], found["hash"]
+
+    def _fit(self, name: str, value: Value) -> Value:
+        if not isinstance(value, str):
+            return value
+        text = self._secrets.out_of(value)
+        return text if name.endswith("_json") else codec.clean(text)[:_TEXT_CHARS]
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with self._told():
+            if self._db.conn.in_transaction:
+                yield
+                return
+            with connect.immediate(self._db):
+                yield
+
+    def _name_holder(self, run: str) -> None:
+        if self._held is not None:
+            self._held.name(run)
+
+
+def _masked(value: Mapping[str, object]) -> str:
+    return codec.dumps(masked_json(codec.encode(value)))
+
+
+def _who() -> dict[str, str]:
+    try:
+        user = pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:  # a container's uid without a name
+        user = str(os.getuid())
+    return {"user": user, "host": socket.gethostname(), "ctxfuzz_version": fuzzer.__version__}

@@ -1,0 +1,64 @@
+"""Which questions does runs.db answer in plain SQL? One view a question.
+
+`run_states`: how did each run go? `boundaries`: where are the edges? `deaths_by_run`: what did each run kill, and
+how? `latest_cap_per_model`: what is safe, as far as we know? `timeline`: what happened in a run, row by row?
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+VIEWS: Final = """
+-- The seal that stands: a run that was resumed after it is open again.
+CREATE VIEW standing_seals AS
+SELECT s.*, c.hash AS head FROM seals s JOIN chain c USING (run, position)
+WHERE s.position > (SELECT coalesce(max(position), 0) FROM resumes r WHERE r.run = s.run)
+  AND s.position = (SELECT max(position) FROM seals t WHERE t.run = s.run);
+
+CREATE VIEW run_states AS
+SELECT
+    runs.run, command, url, model, engine, engine_version, advertised_limit_tokens, plan,
+    runs.at_utc AS started_utc, s.at_utc AS ended_utc, coalesce(s.status, 'open') AS status,
+    s.finding, s.last_good_tokens, s.first_bad_tokens, s.cap_tokens,
+    (SELECT count(*) FROM outcomes o WHERE o.run = runs.run) AS probes,
+    (SELECT count(*) FROM canaries k WHERE k.run = runs.run) AS canaries,
+    (SELECT count(*) FROM deaths d WHERE d.run = runs.run) AS deaths,
+    s.position AS sealed_rows, s.head AS chain_head
+FROM runs LEFT JOIN standing_seals s ON s.run = runs.run;
+
+CREATE VIEW boundaries AS
+SELECT run, url, model, engine, engine_version, advertised_limit_tokens, finding, last_good_tokens, first_bad_tokens,
+    cap_tokens, probes, deaths, ended_utc
+FROM run_states
+WHERE finding IN ('death', 'error', 'hang', 'truncated', 'garbled', 'degraded');
+
+CREATE VIEW deaths_by_run AS
+SELECT
+    r.run, r.url, r.model, r.engine_version, count(*) AS deaths,
+    sum(d.corroboration = 'proven') AS proven, sum(d.corroboration = 'presumed') AS presumed,
+    min(o.length_tokens) AS shortest_deadly_tokens, group_concat(DISTINCT nullif(d.signature, '')) AS signatures
+FROM deaths d JOIN runs r USING (run) LEFT JOIN outcomes o ON o.run = d.run AND o.seq = d.seq
+GROUP BY r.run;
+
+CREATE VIEW latest_cap_per_model AS
+SELECT model, engine, engine_version, url, cap_tokens, finding, run, max(ended_utc) AS ended_utc
+FROM run_states
+WHERE status = 'done' AND cap_tokens IS NOT NULL
+GROUP BY model, engine, engine_version, url;
+
+CREATE VIEW timeline AS
+SELECT run, position, at_utc, 0.0 AS at_s, 'run' AS kind, command || ' ' || url AS what FROM runs
+UNION ALL SELECT run, position, at_utc, at_s, 'resume', user || '@' || host FROM resumes
+UNION ALL SELECT run, position, at_utc, at_s, 'intent',
+    'probe ' || seq || ': ' || asked_tokens || ' + ' || output_tokens || ' tokens, ' || role || ': ' || reason
+    FROM probes
+UNION ALL SELECT run, position, at_utc, ended_s, 'outcome',
+    'probe ' || seq || ': ' || outcome || ' at ' || length_tokens || ' tokens' FROM outcomes
+UNION ALL SELECT run, position, at_utc, at_s, 'canary', purpose || iif(ok, ': fine', ': ' || fault) FROM canaries
+UNION ALL SELECT run, position, at_utc, at_s, 'health', coalesce(status, fault) || ' ' || detail FROM health_events
+UNION ALL SELECT run, position, at_utc, at_s, 'death', corroboration || coalesce(', probe ' || seq, '') FROM deaths
+UNION ALL SELECT run, position, at_utc, at_s, 'revival',
+    iif(came_back, 'back after ', 'not back after ') || round(took_s, 1) || ' s' FROM revivals
+UNION ALL SELECT run, position, at_utc, at_s, 'note', text FROM notes
+UNION ALL SELECT run, position, at_utc, at_s, 'seal', status || coalesce(': ' || finding, '') FROM seals;
+"""

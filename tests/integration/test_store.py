@@ -1,0 +1,457 @@
+"""Does runs.db give back exactly what was recorded, refuse what is not its own, and let one run at a time work?"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fuzzer.model import (
+    Canary,
+    Confidence,
+    Corroboration,
+    Finding,
+    FindingKind,
+    Flaky,
+    Observation,
+    Outcome,
+    ProbeSpec,
+    Role,
+)
+from fuzzer.store import History, Intent, NoSuchRun, RunRecord, Store, StoreError, TargetLocked
+from fuzzer.store.schema import APPLICATION_ID, LINKED, VERSION, migrations
+from targets.base import DraftCounts, Fault, Health
+
+URL = "http://host:8000/v1"
+SECRET = "sk-s3cr3t-of-the-house"
+RECORD = RunRecord(
+    command="bisect",
+    argv=("ctxfuzz", "bisect", "--url", URL, "--api-key", SECRET),
+    url=URL,
+    model="tiny",
+    engine="vllm",
+    plan="bisect",
+    engine_version="0.32.0",
+    limit=1_048_576,
+    question={"lo": 244_689, "hi": 300_000},
+    settings={"seed": 7, "on_death": f"curl https://ops:{SECRET}@pager/"},
+)
+SPEC = ProbeSpec(length=262_107, output_tokens=32, role=Role.SEARCH, reason="halfway")
+DEATH = Observation(
+    seq=1,
+    spec=SPEC,
+    outcome=Outcome.DEATH,
+    length=262_108,
+    length_source="inferred",
+    corroboration=Corroboration.PROVEN,
+    deaths=1,
+    started_s=0.1 + 0.2,
+    cost_s=6.5,
+    draft=DraftCounts(1.0, 7.0, 0.0, (0.0,)),
+    signature="IndexError: index out of range in self",
+)
+FOUND = Finding(
+    FindingKind.DEATH,
+    "one step apart",
+    last_good=262_106,
+    first_bad=262_107,
+    flaky=Flaky(0.5, 0.1, 0.9),
+    islands=((1, 2),),
+    cap=262_096,
+    confidence=Confidence(9, 2, 0.283),
+)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "runs.db"
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[Store]:
+    with Store.open(path, secrets=[SECRET]) as store:
+        yield store
+
+
+def intent(seq: int, spec: ProbeSpec = SPEC) -> Intent:
+    return Intent(seq, spec, float(seq), 262_107, "0" * 64, 5000, {"seed": 7, "kind": "words", "length": 262_107})
+
+
+def recorded(store: Store, *, record: RunRecord = RECORD, seen: Observation = DEATH) -> str:
+    """A run with a row in every table, sealed."""
+    run = store.begin(record)
+    store.intend(run, intent(seen.seq, seen.spec))
+    store.health(run, Health(at_s=2.0, fault=Fault.REFUSED), at_s=2.0)
+    store.complete(run, seen, {"reply": {"status": 500}})
+    store.death(
+        run, seen.seq, at_s=2.0, corroboration=Corroboration.PROVEN, signature="boom", last_words="words" * 9999
+    )
+    store.revived(run, seen.seq, at_s=9.0, took_s=6.25, came_back=True, cost_s=12.75, canaries=3)
+    store.canary(run, Canary(ok=False, duration_s=0.2, fault="refused"), at_s=9.5, purpose="revival", seq=seen.seq)
+    store.note(run, "two replicas", at_s=9.6, hint="--allow-replicas", level="warning")
+    store.reopen(run, ("ctxfuzz", "resume", run), at_s=9.7)
+    store.finish(run, FOUND, "done", at_s=10.0)
+    return run
+
+
+def observations() -> st.SearchStrategy[Observation]:
+    times = st.floats(allow_nan=False)
+    counts = st.one_of(st.none(), st.integers())
+    return st.builds(
+        Observation,
+        seq=st.integers(0, 10**9),
+        spec=st.builds(ProbeSpec, st.integers(), st.integers(), st.sampled_from(Role), st.text(), wait_s=times),
+        outcome=st.sampled_from(Outcome),
+        length=st.integers(),
+        length_source=st.sampled_from(["usage", "inferred"]),
+        reason=st.text(),
+        corroboration=st.one_of(st.none(), st.sampled_from(Corroboration)),
+        clamped=st.booleans(),
+        completion_tokens=counts,
+        started_s=times,
+        duration_s=times,
+        ttft_s=st.one_of(st.none(), times),
+        cost_s=times,
+        draft=st.one_of(st.none(), st.builds(DraftCounts, times, times, times, st.tuples(times))),
+        signature=st.text(),
+    )
+
+
+@settings(
+    max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None
+)
+@given(observations())
+def test_an_observation_comes_back_exactly(store: Store, seen: Observation) -> None:
+    run = store.begin(RECORD)
+    store.intend(run, intent(seen.seq, seen.spec))
+    store.complete(run, seen, {})
+    assert repr(store.observations(run)) == repr([seen])
+
+
+def test_a_run_comes_back_as_it_was_recorded(store: Store, path: Path) -> None:
+    run = recorded(store)
+    with History.open(path) as history:
+        known = history.get(run)
+        assert known.finding == FOUND
+        assert (known.status, known.probes, known.canaries, known.deaths) == ("done", 1, 1, 1)
+        assert known.seal is not None
+        assert known.seal.rows == 10
+        assert known.record.question == RECORD.question
+        assert replace(known.record, argv=(), settings={}) == replace(RECORD, argv=(), settings={})
+        assert history.intents(run) == [intent(1)]
+        assert history.active_s(run) == 10.0
+        assert [row["kind"] for row in history.timeline(run)] == [
+            *("run", "intent", "health", "outcome", "death", "revival", "canary", "note", "resume", "seal")
+        ]
+
+
+def test_a_revival_that_is_known_later_joins_its_observation(store: Store) -> None:
+    run = store.begin(RECORD)
+    store.intend(run, intent(1))
+    store.complete(run, DEATH, {})
+    assert store.observations(run) == [DEATH]
+    store.revived(run, 1, at_s=9.0, took_s=6.25, came_back=False, cost_s=12.75, canaries=3)
+    assert store.observations(run) == [replace(DEATH, revival_s=6.25, revived=False, cost_s=12.75, canaries=3)]
+    store.revived(run, 1, at_s=99.0, took_s=90.0, came_back=True)
+    assert store.observations(run) == [replace(DEATH, revival_s=90.0, revived=True, cost_s=12.75, canaries=3)]
+
+
+def test_an_intent_without_an_outcome_is_open_until_it_is_closed(store: Store) -> None:
+    run = store.begin(RECORD)
+    store.intend(run, intent(1))
+    store.intend(run, intent(2))
+    store.complete(run, DEATH, {})
+    assert store.open_intents(run) == [intent(2)]
+    store.complete(run, replace(DEATH, seq=2, outcome=Outcome.ABANDONED), {})
+    assert store.open_intents(run) == []
+
+
+def test_a_sealed_run_takes_rows_again_only_after_it_was_reopened(store: Store) -> None:
+    run = store.begin(RECORD)
+    first = store.finish(run, None, "interrupted", at_s=1.0)
+    with pytest.raises(AssertionError, match="reopen it first"):
+        store.intend(run, intent(1))
+    store.reopen(run, (), at_s=1.0)
+    assert store.get(run).seal is None
+    store.intend(run, intent(1))
+    second = store.finish(run, FOUND, "done", at_s=2.0)
+    assert store.get(run).seal == second != first
+
+
+@pytest.mark.parametrize("table", ["chain", *LINKED])
+def test_no_row_is_ever_changed_or_deleted(store: Store, path: Path, table: str) -> None:
+    recorded(store)
+    with closing(sqlite3.connect(path)) as other:
+        before = list(other.execute(f"SELECT * FROM {table}"))
+        assert before
+        for attack in (f"UPDATE {table} SET position = position", f"DELETE FROM {table}"):
+            with pytest.raises(sqlite3.IntegrityError, match="a recorded row is never"):
+                other.execute(attack)
+        assert list(other.execute(f"SELECT * FROM {table}")) == before
+
+
+def test_a_row_is_not_replaced_by_one_of_the_same_place(store: Store, path: Path) -> None:
+    recorded(store)
+    with closing(sqlite3.connect(path)) as other, pytest.raises(sqlite3.IntegrityError, match="only added at the end"):
+        other.execute(
+            "INSERT OR REPLACE INTO notes (run, position, at_utc, at_s, level, text, hint) "
+            "SELECT run, position, at_utc, at_s, level, 'never said', hint FROM notes"
+        )
+
+
+def test_an_outcome_needs_its_intent_and_comes_once(store: Store) -> None:
+    run = store.begin(RECORD)
+    with pytest.raises(sqlite3.IntegrityError):
+        store.complete(run, DEATH, {})
+    store.intend(run, intent(1))
+    store.complete(run, DEATH, {})
+    with pytest.raises(sqlite3.IntegrityError):
+        store.complete(run, DEATH, {})
+    with pytest.raises(sqlite3.IntegrityError):
+        store.intend(run, intent(1))
+    assert [row["position"] for row in store.timeline(run)] == [1, 2, 3]
+
+
+def test_no_secret_reaches_the_disk(store: Store, path: Path) -> None:
+    run = recorded(store, record=replace(RECORD, url=f"http://me:{SECRET}@host:8000/?token={SECRET}"))
+    store.reopen(run, ("--header", f"X: {SECRET}"), at_s=10.0)
+    store.intend(run, intent(2))
+    echo = {"excerpt": f'the key "{SECRET}" is wrong'}
+    store.complete(run, replace(DEATH, seq=2, reason=f"401: {SECRET}", signature=SECRET), echo)
+    store.note(run, f"see https://u:{SECRET}@h/", at_s=11.0)
+    for file in path.parent.iterdir():
+        assert SECRET.encode() not in file.read_bytes()
+    assert store.get(run).record.argv == ("ctxfuzz", "bisect", "--url", URL, "--api-key", "***")
+    assert "***" in store.observations(run)[1].reason
+
+
+def test_last_words_are_bounded_and_any_text_is_taken(store: Store, path: Path) -> None:
+    run = recorded(store)
+    store.reopen(run, (), at_s=10.0)
+    store.death(run, None, at_s=11.0, corroboration=Corroboration.PRESUMED, last_words="a" * 9000 + "\ud800\x00end")
+    with closing(sqlite3.connect(path)) as other:
+        lines = [words for (words,) in other.execute("SELECT last_words FROM deaths ORDER BY position")]
+    assert [len(words) for words in lines] == [8192, 8192]
+    assert lines[1].endswith("a\ufffd\x00end")
+
+
+def test_columns_and_views_answer_an_auditor(store: Store, path: Path) -> None:
+    run = recorded(store)
+    recorded(store, record=replace(RECORD, model="other"))
+    with closing(sqlite3.connect(path)) as other:
+        row = other.execute(
+            "SELECT role, asked_tokens, outcome, length_tokens, corroboration, drafts, draft_tokens, started_s "
+            "FROM probes JOIN outcomes USING (run, seq) WHERE run = ?",
+            (run,),
+        ).fetchone()
+        assert row == ("search", 262_107, "death", 262_108, "proven", 1.0, 7.0, 0.1 + 0.2)
+        caps = other.execute("SELECT model, cap_tokens FROM latest_cap_per_model ORDER BY model").fetchall()
+        assert caps == [("other", 262_096), ("tiny", 262_096)]
+        edges = other.execute("SELECT last_good_tokens, first_bad_tokens FROM boundaries").fetchall()
+        assert edges == [(262_106, 262_107)] * 2
+        deaths = other.execute("SELECT deaths, proven, presumed, shortest_deadly_tokens, signatures FROM deaths_by_run")
+        assert deaths.fetchall() == [(1, 1, 0, 262_108, "boom")] * 2
+        strict = dict(other.execute("SELECT name, strict FROM pragma_table_list WHERE type = 'table'").fetchall())
+        assert all(strict[table] for table in ("chain", *LINKED))
+
+
+def test_a_run_is_found_by_id_by_beginning_and_as_the_last(store: Store) -> None:
+    first, second = (store.begin(replace(RECORD, model=model)) for model in ("one", "two"))
+    assert store.get(first).run == first
+    assert store.get("last").run == second
+    differ = next(nth for nth, (one, other) in enumerate(zip(first, second, strict=True)) if one != other)
+    assert store.get(first[: differ + 1]).run == first
+    with pytest.raises(NoSuchRun, match="More than one"):
+        store.get(first[:differ])
+    for absent in ("zzz", "%"):
+        with pytest.raises(NoSuchRun, match="ctxfuzz runs"):
+            store.get(absent)
+
+
+def test_runs_are_listed_newest_first_and_filtered(store: Store) -> None:
+    first = recorded(store)
+    second = store.begin(replace(RECORD, url="http://elsewhere:9", model="big"))
+    assert [run.run for run in store.runs()] == [second, first]
+    assert [run.run for run in store.runs(limit=1)] == [second]
+    now = datetime.now(UTC)
+    wanted: list[tuple[dict[str, Any], list[str]]] = [
+        ({"url": "host:8000"}, [first]),
+        ({"model": "big"}, [second]),
+        ({"finding": "death"}, [first]),
+        ({"finding": "hang"}, []),
+        ({"since": now - timedelta(hours=1)}, [second, first]),
+        ({"since": now + timedelta(hours=1)}, []),
+    ]
+    for filters, found in wanted:
+        assert [run.run for run in store.runs(**filters)] == found
+
+
+def test_failures_of_the_same_build_at_the_same_target_are_known(store: Store) -> None:
+    recorded(store, seen=replace(DEATH, length=300_000))
+    recorded(store, seen=replace(DEATH, length=270_000, outcome=Outcome.ERROR))
+    recorded(store, seen=replace(DEATH, length=1000, outcome=Outcome.PASS))
+    recorded(store, seen=replace(DEATH, length=2000, outcome=Outcome.BUSY))
+    recorded(store, seen=replace(DEATH, length=3000), record=replace(RECORD, engine_version="0.33"))
+    recorded(store, seen=replace(DEATH, length=4000), record=replace(RECORD, url="http://host:8001"))
+    failures = store.known_failures("http://HOST:8000/", "tiny", "0.32.0")
+    assert [failure.observation.length for failure in failures] == [270_000, 300_000]
+    only_deaths = store.known_failures(URL, "tiny", "0.32.0", frozenset({Outcome.DEATH}))
+    assert [failure.observation.length for failure in only_deaths] == [300_000]
+    assert store.known_failures(URL, "tiny", None) == []
+
+
+def test_reading_works_while_a_row_is_being_written(store: Store, path: Path) -> None:
+    run = recorded(store)
+    with History.open(path) as history, store._transaction():
+        store._append("resumes", run, at_s=10.0, argv_json="[]", user="u", host="h", ctxfuzz_version="0")
+        assert history.get(run).status == "done"
+    with History.open(path) as history:
+        assert history.get(run).status == "interrupted"
+        with pytest.raises(sqlite3.OperationalError, match="readonly"):
+            history._db.execute("CREATE TABLE mine (x)")
+
+
+def test_a_database_that_another_program_keeps_locked_is_said(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fuzzer.store.connect.BUSY_TIMEOUT_S", 0.05)
+    with Store.open(path) as store, closing(sqlite3.connect(path)) as other:
+        run = store.begin(RECORD)
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreError, match=r"locked by another program\. End that program"):
+            store.intend(run, intent(1))
+        other.execute("ROLLBACK")
+        store.intend(run, intent(1))
+
+
+@pytest.mark.parametrize("journal", ["delete", "wal"])
+@pytest.mark.parametrize("stamp", ["PRAGMA application_id = 42", "PRAGMA user_version = 3", "CREATE TABLE theirs (x)"])
+def test_a_foreign_database_is_refused_and_untouched(path: Path, stamp: str, journal: str) -> None:
+    with closing(sqlite3.connect(path)) as other:
+        other.execute(f"PRAGMA journal_mode = {journal}")
+        other.execute(stamp)
+    refused_untouched(path, "belongs to another program.*untouched")
+
+
+def test_a_newer_database_is_refused_and_untouched(path: Path) -> None:
+    Store.open(path).close()
+    with closing(sqlite3.connect(path)) as other:
+        other.execute(f"PRAGMA user_version = {VERSION + 1}")
+    refused_untouched(path, "newer ctxfuzz.*untouched.*upgrade")
+
+
+@pytest.mark.parametrize("content", [b"hello, this is a text file\n" * 99, b"SQLite format 3\x00" + b"\xff" * 4080])
+def test_a_file_that_is_no_database_is_refused_and_untouched(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+    refused_untouched(path, "not a database.*untouched|damaged")
+
+
+def refused_untouched(path: Path, why: str) -> None:
+    before = path.read_bytes()
+    for open_it in (Store.open, History.open):
+        with pytest.raises(StoreError, match=why):
+            open_it(path)
+    assert path.read_bytes() == before
+
+
+def test_a_damaged_database_is_said(store: Store, path: Path) -> None:
+    run = recorded(store)
+    store.close()
+    pages = bytearray(path.read_bytes())
+    pages[4096:] = b"\xaa" * (len(pages) - 4096)
+    path.write_bytes(pages)
+    with pytest.raises(StoreError, match="damaged"), History.open(path) as history:
+        history.get(run)
+
+
+def test_an_empty_file_becomes_a_database_and_is_none_before(path: Path) -> None:
+    path.touch()
+    with pytest.raises(StoreError, match="no runs"):
+        History.open(path)
+    with Store.open(path) as store:
+        recorded(store)
+    with closing(sqlite3.connect(path)) as other:
+        stamps = [other.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")]
+        assert stamps == [APPLICATION_ID, VERSION]
+        assert other.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        applied = other.execute("SELECT count(*) FROM _sqlite_migrations").fetchone()
+        assert applied == (VERSION,)
+
+
+def test_the_version_counts_the_migrations(store: Store) -> None:
+    assert len(migrations.applied(store._db)) == VERSION
+    assert migrations.pending(store._db) == []
+
+
+def test_one_run_at_a_time_works_on_a_target(store: Store, path: Path) -> None:
+    with store.lock(URL), Store.open(path) as second:
+        run = store.begin(RECORD)
+        assert second.get(run).status == "running"
+        who = rf"being probed by run {run} \(pid {os.getpid()} on .*, since 20.*Z\)\. Wait"
+        with pytest.raises(TargetLocked, match=who), second.lock("http://HOST:8000/"):
+            pass
+        with second.lock("http://host:8001"):
+            pass
+    with Store.open(path) as second, second.lock(URL):
+        assert second.get(run).status == "interrupted"
+    assert not list(path.parent.glob("*.lock"))
+
+
+def test_a_lock_ends_with_its_process_however_that_ends(store: Store) -> None:
+    ready, told = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        with store.lock(URL):
+            os.write(told, b"held")
+            signal.pause()
+    assert os.read(ready, 4) == b"held"
+    with pytest.raises(TargetLocked, match=f"pid {pid} on"), store.lock(URL):
+        pass
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    with store.lock(URL):
+        assert store.get(store.begin(RECORD)).status == "running"
+
+
+def test_processes_that_race_for_a_lock_hold_it_one_after_the_other(store: Store, path: Path) -> None:
+    """Each holder checks that nobody else is inside: a marker that only one of them can make."""
+    marker = path.with_name("inside")
+    children = []
+    for _ in range(4):
+        pid = os.fork()
+        if pid == 0:
+            try:
+                held = 0
+                while held < 50:
+                    try:
+                        with store.lock(URL):
+                            os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
+                            marker.unlink()
+                            held += 1
+                    except TargetLocked:
+                        continue
+                os._exit(0)
+            finally:
+                os._exit(1)
+        children.append(pid)
+    assert [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in children] == [0] * 4
+
+
+def test_json_columns_hold_json(store: Store, path: Path) -> None:
+    recorded(store)
+    with closing(sqlite3.connect(path)) as other:
+        for table in LINKED:
+            names = [name for (name,) in other.execute("SELECT name FROM pragma_table_info(?)", (table,))]
+            for name in names:
+                if name.endswith("_json"):
+                    for (text,) in other.execute(f"SELECT {name} FROM {table}"):
+                        json.loads(text)
