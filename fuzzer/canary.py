@@ -6,6 +6,7 @@ Health lies both ways; a completed generation does not. Canaries are recorded an
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import anyio
@@ -14,17 +15,32 @@ from fuzzer.model import Canary
 from targets.base import Generation
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from targets.base import Prompt, Reply, Target
+    from fuzzer.prompts import PromptSource
+    from fuzzer.prompts.recipe import Recipe
+    from targets.base import Reply, Target
 
 TOKENS_IN = 16
 TOKENS_OUT = 8
 
 
-async def sing(target: Target, prompt: Callable[[], Awaitable[Prompt]], deadline_s: float) -> Canary:
-    """Send one canary and say how it fared within `deadline_s` seconds. Raises nothing for what the target does."""
-    generation = Generation(await prompt(), TOKENS_OUT, stream=False, ignore_eos=target.traits.ignore_eos)
+async def sing(target: Target, prompts: PromptSource, recipe: Recipe, deadline_s: float) -> Canary:
+    """Send one canary and say how it fared within `deadline_s` seconds. Raises nothing for what the target does.
+
+    An error answer is asked again with another prompt, twice at most: a sick engine errs on all of them, and a
+    healthy one may choke on what it said to one (llama.cpp: 500 where an answer is no valid text).
+    """
+    canary = await _once(target, prompts, recipe, deadline_s)
+    for again in range(2):
+        if canary.ok or canary.busy or canary.timed_out or (canary.status or 0) < 500:
+            break
+        canary = await _once(target, prompts, replace(recipe, head=f"{recipe.head}/again-{again}"), deadline_s)
+    return canary
+
+
+async def _once(target: Target, prompts: PromptSource, recipe: Recipe, deadline_s: float) -> Canary:
+    generation = Generation(
+        await prompts.rebuild(recipe), TOKENS_OUT, stream=False, ignore_eos=target.traits.ignore_eos
+    )
     began = time.monotonic()
     with anyio.move_on_after(deadline_s) as scope:
         reply = await target.generate(generation, target.encode(generation))

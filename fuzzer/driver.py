@@ -29,12 +29,14 @@ from fuzzer.model import (
     Replayed,
     Revived,
     Reviving,
+    Role,
 )
 from fuzzer.observe import observe, signature
 from fuzzer.outcome import judge
 from fuzzer.probe import Prepared, gather, prepare
 from fuzzer.revival import Revival, revive
 from fuzzer.standing import Standing
+from fuzzer.watch import scrape
 from targets.base import Scrape, restarted
 
 if TYPE_CHECKING:
@@ -51,11 +53,11 @@ class Journal(Protocol):
 
     def intend(self, prepared: Prepared, started_s: float) -> None: ...
 
-    def complete(self, observation: Observation, evidence: Evidence | None) -> None: ...
+    def complete(self, observation: Observation, evidence: Evidence, verdict: Verdict) -> None: ...
 
     def died(self, seq: int, verdict: Verdict, words: str, at_s: float) -> None: ...
 
-    def revived(self, seq: int, revival: Revival, cost_s: float) -> None: ...
+    def revived(self, seq: int, revival: Revival, *, at_s: float, cost_s: float, canaries: int) -> None: ...
 
     def note(self, text: str, at_s: float) -> None: ...
 
@@ -70,9 +72,9 @@ class Driver:
     listeners: Sequence[Callable[[Event], None]] = ()
     active_s: float = 0.0
     clock: Callable[[], float] = time.monotonic
+    known: Scrape | None = None  # who the engine was when it was last looked at: another one now is a death unseen
     standing: Standing = field(default_factory=Standing)
     _began: float = field(init=False)
-    _settled: Scrape | None = field(init=False, default=None)
     _died_at: float | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
@@ -97,7 +99,7 @@ class Driver:
                 plan = make_plan(recorded)
                 spec = next(plan)
             if recorded:
-                await self._revive(spec, self.standing.last_seq)
+                await self._revive(spec, f"resume/{self.standing.last_seq}")
             while True:
                 spec = plan.send(await self._step(spec))
         except StopIteration as end:
@@ -133,13 +135,13 @@ class Driver:
         evidence = await gather(self.rig, prepared, self.standing, self._teller(seq))
         verdict = self._with_unseen_death(judge(evidence), evidence)
         seen = observe(prepared, evidence, verdict, self.standing, started_s=started_s, ended_s=self.now())
-        self.journal.complete(seen, evidence)
+        self.journal.complete(seen, evidence, verdict)
         if verdict.deaths:
             self._tell_death(seen, verdict, evidence)
-        self._settled = evidence.settled or evidence.after or self._settled
+        self.known = evidence.settled or evidence.after or self.known
         if evidence.cancelled:
             raise Interrupted(self.run)
-        if verdict.deaths or verdict.wedged or verdict.outcome is Outcome.ABANDONED:
+        if _needs_revival(seen):
             seen = await self._come_back(seen)
         self.standing = self.standing.after(seen)
         self.emit(ProbeEnded(seen))
@@ -147,9 +149,9 @@ class Driver:
 
     def _with_unseen_death(self, verdict: Verdict, evidence: Evidence) -> Verdict:
         """An engine that died between two probes: nobody's death, but a death."""
-        if self._settled is None or evidence.before is None or self.rig.replicas:
+        if self.known is None or evidence.before is None or self.rig.replicas:
             return verdict
-        why = restarted(self._settled, evidence.before)
+        why = restarted(self.known, evidence.before)
         if why is None:
             return verdict
         self.emit(Note(f"the engine was restarted between two probes ({why}); it counts as a death of nobody's"))
@@ -164,26 +166,20 @@ class Driver:
         self.emit(EngineDied(seen.seq, length, words, verdict.corroboration or Corroboration.PRESUMED))
 
     async def _come_back(self, seen: Observation) -> Observation:
-        revival = await self._revive(seen.spec, seen.seq)
+        revival = await self._revive(seen.spec, str(seen.seq))
+        self.known = await scrape(self.rig.target)
         if self.rig.stop.is_set() and not revival.came_back:
             raise Interrupted(self.run)
-        cost_s = seen.cost_s + revival.took_s
-        self.journal.revived(seen.seq, revival, cost_s)
-        return replace(
-            seen,
-            revival_s=revival.took_s,
-            revived=revival.came_back,
-            cost_s=cost_s,
-            canaries=seen.canaries + len(revival.canaries),
-        )
+        cost_s, canaries = seen.cost_s + revival.took_s, seen.canaries + len(revival.canaries)
+        self.journal.revived(seen.seq, revival, at_s=self.now(), cost_s=cost_s, canaries=canaries)
+        return replace(seen, revival_s=revival.took_s, revived=revival.came_back, cost_s=cost_s, canaries=canaries)
 
-    async def _revive(self, spec: ProbeSpec, seq: int) -> Revival:
-        revival = await revive(self.rig, spec, seq, lambda took, words: self.emit(Reviving(took, words)))
+    async def _revive(self, spec: ProbeSpec, head: str) -> Revival:
+        revival = await revive(self.rig, spec, head, lambda took, words: self.emit(Reviving(took, words)))
         if revival.said:
             self.emit(Note(revival.said, hint="check the command of --on-death", level="warning"))
         if revival.came_back:
             self.emit(Revived(revival.took_s))
-            self._settled = await self.rig.target.metrics()
             if self._died_at is not None:
                 await self._pause(self.rig.settings.death_spacing_s - (self.now() - self._died_at))
         return revival
@@ -201,6 +197,13 @@ class Driver:
             self.emit(ProbeProgress(seq, pulse.elapsed(), phase, health, pulse.heartbeat))
 
         return tell
+
+
+def _needs_revival(seen: Observation) -> bool:
+    """True where the next probe would find nobody. After a probe that is the last one there is no next."""
+    if seen.spec.role in {Role.OVER_LIMIT, Role.SINGLE} and seen.outcome.is_evidence:
+        return False
+    return seen.deaths > 0 or seen.wedged or seen.outcome is Outcome.ABANDONED
 
 
 def _same_question(asked: ProbeSpec, recorded: ProbeSpec) -> bool:

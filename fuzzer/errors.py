@@ -27,12 +27,6 @@ class RunStopped(CtxfuzzError):
     exit_code = 3
 
 
-class TargetLost(CtxfuzzError):
-    """The target cannot be used, or did not come back."""
-
-    exit_code = 4
-
-
 class Interrupted(CtxfuzzError):
     """A signal ended the run after its row was finished; `run`, where it is known, can be resumed."""
 

@@ -15,8 +15,9 @@ import anyio
 
 from fuzzer.canary import TOKENS_IN, sing
 from fuzzer.model import Evidence, ProbeSpec, Settings
+from fuzzer.prompts.recipe import Recipe
 from fuzzer.watch import GRACE_INTERVAL_S, Pulse, grace, poll_health, scrape, watch
-from targets.base import DraftCounts, Generation, Prompt, Reply, Scrape, Target
+from targets.base import DraftCounts, Generation, Reply, Scrape, Target
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,6 +51,8 @@ class Prepared:
     generation: Generation
     body: bytes = field(repr=False)
     sha256: str
+    recipe: Recipe
+    before: Scrape | None  # who the engine is as the request leaves
 
     @property
     def sent_tokens(self) -> int:
@@ -61,14 +64,8 @@ async def prepare(rig: Rig, spec: ProbeSpec, standing: Standing, seq: int) -> Pr
     traits = rig.target.traits
     tokens = max(1, spec.length - (standing.offset or 0))
     warm = spec.cache == "warm"
-    prompt = await rig.prompts.build(
-        mode=spec.mode,
-        tokens=tokens,
-        content=spec.content,
-        seed=rig.settings.seed,
-        head=0 if warm else seq,
-        cache=spec.cache,
-    )
+    recipe = Recipe(spec.mode, tokens, spec.content, str(rig.settings.seed), str(seq), spec.cache)
+    prompt = await rig.prompts.rebuild(recipe)
     generation = Generation(
         prompt,
         spec.output_tokens,
@@ -78,9 +75,11 @@ async def prepare(rig: Rig, spec: ProbeSpec, standing: Standing, seq: int) -> Pr
         min_tokens=_min_tokens(spec, traits.min_tokens and not traits.ignore_eos, rig.limit),
         cache_salt=f"ctxfuzz-{rig.settings.seed}-{seq}" if traits.cache_salt and not warm else None,
         stop_after=spec.stop_after,
+        cold=not warm,
     )
     body = rig.target.encode(generation)
-    return Prepared(seq, spec, generation, body, hashlib.sha256(body).hexdigest())
+    before = await scrape(rig.target)
+    return Prepared(seq, spec, generation, body, hashlib.sha256(body).hexdigest(), recipe, before)
 
 
 def _min_tokens(spec: ProbeSpec, wanted: bool, limit: int | None) -> int | None:  # noqa: FBT001  (private)
@@ -95,7 +94,6 @@ async def gather(rig: Rig, prepared: Prepared, standing: Standing, tell: Callabl
     """Send the probe and observe it to the end of its grace and canary. `tell(pulse, phase)` is called now and then."""
     spec, settings = prepared.spec, rig.settings
     deadline_s = standing.deadline_s(spec.length, settings.timeout_s)
-    before = await scrape(rig.target)
     pulse = Pulse(time.monotonic())
     pulse.health.append(await poll_health(rig.target, pulse))
     pulse.began, pulse.progress_at = time.monotonic(), 0.0
@@ -113,7 +111,7 @@ async def gather(rig: Rig, prepared: Prepared, standing: Standing, tell: Callabl
         deadline_s=deadline_s,
         cancelled=rig.stop.is_set() and not reply.complete,
         health_during=tuple(pulse.health),
-        before=before,
+        before=prepared.before,
         peak_running=pulse.peak_running,
         baseline=standing.baseline,
         limit=rig.limit,
@@ -179,19 +177,10 @@ async def _aftermath(
 
 
 async def _canary(rig: Rig, prepared: Prepared, deadline_s: float) -> Canary:
-    spec = prepared.spec
-
-    async def prompt() -> Prompt:
-        return await rig.prompts.build(
-            mode=spec.mode,
-            tokens=TOKENS_IN,
-            content=spec.content,
-            seed=rig.settings.seed,
-            head=-prepared.seq,
-            cache="cold",
-        )
-
-    return await sing(rig.target, prompt, deadline_s)
+    recipe = Recipe(
+        prepared.spec.mode, TOKENS_IN, prepared.spec.content, str(rig.settings.seed), f"canary/{prepared.seq}"
+    )
+    return await sing(rig.target, rig.prompts, recipe, deadline_s)
 
 
 def _drafted(before: Scrape | None, after: Scrape | None) -> DraftCounts | None:

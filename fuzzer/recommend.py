@@ -14,13 +14,15 @@ ALPHA = 0.05
 
 
 def passes_needed(confidence: float, tolerate: float) -> int:
-    """How many passes without a failure show, with `confidence`, that a length fails at a rate of at most `tolerate`."""
+    """How many passes without a failure show, with `confidence`, that the rate of failures is at most `tolerate`."""
     return max(1, math.ceil(math.log(1 - confidence) / math.log(1 - tolerate) - 1e-9))
 
 
 def is_sound(passes: int, failures: int, *, confidence: float, tolerate: float) -> bool:
-    """Do so many passes outweigh so many failures? True where a rate above `tolerate` shows as few failures by luck alone
-    with a probability of at most 1 - confidence. Without failures that takes `passes_needed`.
+    """Do so many passes outweigh so many failures?
+
+    True where a rate above `tolerate` shows as few failures by luck with a probability of at most 1 - confidence.
+    Without failures that takes `passes_needed`.
     """
     return passes > 0 and _at_most(failures, passes + failures, tolerate) <= 1 - confidence + 1e-12
 
@@ -31,7 +33,7 @@ def upper_rate(passes: int, failures: int = 0, alpha: float = ALPHA) -> float | 
     if trials == 0:
         return None
     if failures == 0:
-        return 1 - alpha ** (1 / trials)
+        return 1.0 - float(alpha ** (1 / trials))
     if passes == 0:
         return 1.0
     return _root(lambda rate: _at_most(failures, trials, rate) - alpha)
@@ -60,9 +62,15 @@ def cap_below(last_good: int, *, round_to: int, margin: int = 0) -> int | None:
 
 def _at_most(failures: int, trials: int, rate: float) -> float:
     """The probability of at most so many failures among so many trials."""
-    return math.fsum(
-        math.comb(trials, count) * rate**count * (1 - rate) ** (trials - count) for count in range(failures + 1)
-    )
+    if rate <= 0 or rate >= 1:
+        return 1.0 if rate <= 0 or failures >= trials else 0.0
+    odds = math.log(rate) - math.log1p(-rate)
+    term = trials * math.log1p(-rate)  # logarithms: counts may be in the thousands
+    total = math.exp(term)
+    for count in range(1, failures + 1):
+        term += math.log((trials - count + 1) / count) + odds
+        total += math.exp(term)
+    return total
 
 
 def _root(falling: Callable[[float], float]) -> float:

@@ -14,8 +14,9 @@ from tenacity import AsyncRetrying, retry_if_result, stop_after_delay, wait_expo
 from tenacity.stop import stop_base
 
 from fuzzer.canary import TOKENS_IN, sing
+from fuzzer.prompts.recipe import Recipe
 from fuzzer.watch import POLL_TIMEOUT_S
-from targets.base import Health, Prompt
+from targets.base import Health
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,7 +52,7 @@ class _Stopped(stop_base):
         return self.event.is_set()
 
 
-async def revive(rig: Rig, spec: ProbeSpec, head: int, tell: Callable[[float, str], None]) -> Revival:
+async def revive(rig: Rig, spec: ProbeSpec, head: str, tell: Callable[[float, str], None]) -> Revival:
     """Wait until the engine serves again: health answers, a canary sings, and its time is steady."""
     began = time.monotonic()
     said = await _help(rig, rig.settings.on_death) if rig.settings.on_death else ""
@@ -62,7 +63,7 @@ async def revive(rig: Rig, spec: ProbeSpec, head: int, tell: Callable[[float, st
         tell(time.monotonic() - began, _spell(health))
         if health.fault is not None and health.fault.nothing_sent:
             return False
-        canary = await _canary(rig, spec, head * 100 + len(sung), FIRST_CANARY_S)
+        canary = await _canary(rig, spec, f"{head}/{len(sung)}", FIRST_CANARY_S)
         if canary.ok:
             sung.append(canary)
         return canary.ok
@@ -80,10 +81,10 @@ async def revive(rig: Rig, spec: ProbeSpec, head: int, tell: Callable[[float, st
     return Revival(came_back, time.monotonic() - began, tuple(sung), said)
 
 
-async def _steady(rig: Rig, spec: ProbeSpec, head: int, sung: list[Canary]) -> None:
+async def _steady(rig: Rig, spec: ProbeSpec, head: str, sung: list[Canary]) -> None:
     """Canaries until two in a row take about the same time (15.3 s, then 1.3 s have been seen)."""
     while len(sung) < MOST_CANARIES and not rig.stop.is_set():
-        canary = await _canary(rig, spec, head * 100 + len(sung), FIRST_CANARY_S)
+        canary = await _canary(rig, spec, f"{head}/{len(sung)}", FIRST_CANARY_S)
         sung.append(canary)
         if not canary.ok:
             return
@@ -92,18 +93,9 @@ async def _steady(rig: Rig, spec: ProbeSpec, head: int, sung: list[Canary]) -> N
             return
 
 
-async def _canary(rig: Rig, spec: ProbeSpec, head: int, deadline_s: float) -> Canary:
-    async def prompt() -> Prompt:
-        return await rig.prompts.build(
-            mode=spec.mode,
-            tokens=TOKENS_IN,
-            content=spec.content,
-            seed=rig.settings.seed,
-            head=-1_000_000 - head,
-            cache="cold",
-        )
-
-    return await sing(rig.target, prompt, min(deadline_s, max(rig.settings.timeout_s, 1.0)))
+async def _canary(rig: Rig, spec: ProbeSpec, head: str, deadline_s: float) -> Canary:
+    recipe = Recipe(spec.mode, TOKENS_IN, spec.content, str(rig.settings.seed), f"revival/{head}")
+    return await sing(rig.target, rig.prompts, recipe, min(deadline_s, rig.settings.timeout_s))
 
 
 async def _health(rig: Rig) -> Health:

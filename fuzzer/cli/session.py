@@ -1,0 +1,220 @@
+"""How do the flags of a command become a run? Connects, looks who else is there, locks, records, drives, seals."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
+
+from fuzzer.driver import Driver
+from fuzzer.errors import Interrupted, RunStopped
+from fuzzer.journal import StoreJournal, close_open_intents, last_seen_engine
+from fuzzer.model import Event, Finding, Note, RunEnded, RunStarted, Settings
+from fuzzer.preflight import SAMPLE_S, Company, company
+from fuzzer.probe import Rig
+from fuzzer.prompts import PromptSource
+from fuzzer.store import RunRecord, Store
+from fuzzer.watch import scrape
+from targets.detect import connect
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import anyio
+
+    from fuzzer.cli.flags import CommonFlags
+    from fuzzer.model import Observation
+    from fuzzer.plans import Plan
+    from fuzzer.store import Run
+    from targets.base import Mode, Survey, Target
+
+Listener = Callable[[Event], None]
+
+
+class Question(Protocol):
+    """What a plan is asked: JSON-able, and able to begin the plan."""
+
+    def to_json(self) -> dict[str, object]: ...
+
+    def plan(self, facts: Sequence[Observation] = ()) -> Plan: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a run that ended leaves for the printer."""
+
+    finding: Finding
+    run_row: Run
+    observations: list[Observation]
+    elapsed_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A target that was surveyed and found free for us."""
+
+    flags: CommonFlags
+    target: Target
+    survey: Survey
+    company: Company
+    pace: Settings = Settings()
+
+    @property
+    def mode(self) -> Mode:
+        """How prompts are sent: as told, else ids where the target takes them, else text."""
+        takes_ids = self.survey.takes_ids and self.target.traits.ids
+        return self.flags.mode or ("ids" if takes_ids else "text")
+
+    async def run(self, command: str, question: Question, listeners: Sequence[Listener], stop: anyio.Event) -> Result:
+        """A new run of `question`, from its first row to its seal. Raises Interrupted when `stop` is set."""
+        seed = random.SystemRandom().getrandbits(32) if self.flags.seed is None else self.flags.seed
+        flags = replace(self.flags, seed=seed)
+        with Store.open(flags.db, secrets=_secrets(flags)) as store, store.lock(self.target.url):
+            record = RunRecord(
+                command=command,
+                argv=tuple(sys.argv),
+                url=self.target.url,
+                model=self.survey.model or "",
+                engine=self.survey.engine,
+                engine_version=self.survey.version,
+                limit=self.survey.limit,
+                plan=command,
+                question=question.to_json(),
+                settings=flags.settings(),
+            )
+            run = store.begin(record)
+            return await self._drive(store, run, question, listeners, stop)
+
+    async def resume(self, run: Run, question: Question, listeners: Sequence[Listener], stop: anyio.Event) -> Result:
+        """Go on with a run that ended before its time. Raises RunStopped where another engine is behind the URL."""
+        self._same_target(run)
+        with Store.open(self.flags.db, secrets=_secrets(self.flags)) as store, store.lock(self.target.url):
+            store.reopen(run.run, tuple(sys.argv), at_s=store.active_s(run.run))
+            close_open_intents(store, run.run, await scrape(self.target))
+            return await self._drive(store, run.run, question, listeners, stop)
+
+    async def _drive(
+        self, store: Store, run: str, question: Question, listeners: Sequence[Listener], stop: anyio.Event
+    ) -> Result:
+        recorded = store.observations(run)
+        driver = Driver(
+            run=run,
+            rig=await self._rig(stop, listeners),
+            journal=StoreJournal(store, run),
+            listeners=listeners,
+            active_s=store.active_s(run),
+            known=last_seen_engine(store, run),
+        )
+        self._announce(driver, store.get(run), resumed=bool(recorded))
+        try:
+            finding = await driver.drive(question.plan, recorded)
+        except Interrupted:
+            store.finish(run, None, "interrupted", at_s=driver.now())
+            raise
+        store.finish(run, finding, "halted" if finding.halt else "done", at_s=driver.now())
+        driver.emit(RunEnded(run, finding))
+        return Result(finding, store.get(run), store.observations(run), driver.now())
+
+    async def _rig(self, stop: anyio.Event, listeners: Sequence[Listener]) -> Rig:
+        flags = self.flags
+        tokenize = self.target.tokenize if self.survey.has_tokenize else None
+        prompts = await PromptSource.open(tokenizer=flags.tokenizer, tokenize=tokenize)
+        if prompts.vocabulary_origin == "guess" and self.mode == "ids":
+            text = "no tokenizer and no /tokenize: token ids are drawn from a guess at the vocabulary"
+            for listener in listeners:
+                listener(Note(text, hint="--tokenizer DIR names the model's own", level="warning"))
+        settings = replace(
+            self.pace,
+            timeout_s=flags.timeout_s,
+            health_interval_s=flags.health_interval_s,
+            revival_timeout_s=flags.revival_timeout_s,
+            death_spacing_s=flags.death_spacing_s,
+            on_death=flags.on_death,
+            seed=flags.seed or 0,
+        )
+        return Rig(self.target, prompts, settings, self.survey.limit, self.company.replicas > 1, stop)
+
+    def _announce(self, driver: Driver, run: Run, *, resumed: bool) -> None:
+        record = run.record
+        driver.emit(
+            RunStarted(
+                run=run.run,
+                url=record.url,
+                model=record.model,
+                engine=record.engine,
+                version=record.engine_version,
+                limit=record.limit,
+                command=record.command,
+                settings={**record.settings, **record.question},
+                resumed=resumed,
+            )
+        )
+
+    def _same_target(self, run: Run) -> None:
+        record = run.record
+        was = (record.model, record.engine_version, record.limit)
+        now = (self.survey.model or "", self.survey.version, self.survey.limit)
+        if was != now:
+            names = ("model", "version", "max_model_len")
+            changed = ", ".join(
+                f"{name} was {old} and is {new}" for name, old, new in zip(names, was, now, strict=True) if old != new
+            )
+            raise RunStopped(
+                f"Another engine is behind {record.url}: {changed}. What was observed does not speak for it; "
+                "begin a new run."
+            )
+
+
+@asynccontextmanager
+async def opened(
+    flags: CommonFlags, *, pace: Settings = Settings(), sample_s: float = SAMPLE_S
+) -> AsyncIterator[Session]:
+    """Connect to the target, and see for `sample_s` seconds that it is one engine that serves nobody else.
+
+    `pace` holds what no flag sets: the graces.
+
+    Raises TargetUnusable where it cannot be used, RunStopped where it is not ours to kill.
+    """
+    target, survey = await connect(
+        flags.url,
+        engine=flags.engine,
+        model=flags.model,
+        api_key=flags.api_key,
+        headers=flags.headers,
+        cacert=_text(flags.cacert),
+        insecure=flags.insecure,
+        health_url=flags.health_url,
+        metrics_url=flags.metrics_url,
+    )
+    try:
+        yield Session(flags, target, survey, await _alone(flags, target, survey, sample_s), pace)
+    finally:
+        await target.aclose()
+
+
+async def _alone(flags: CommonFlags, target: Target, survey: Survey, sample_s: float) -> Company:
+    if not survey.has_metrics:
+        return Company(1)
+    others = await company(target, seconds=sample_s)
+    if others.replicas > 1 and not flags.allow_replicas:
+        raise RunStopped(
+            f"{others.replicas} engines answer at {target.url}: a probe cannot be pinned to one of them. "
+            "Give one pod's own URL, or --allow-replicas to go on without metrics as evidence."
+        )
+    if others.traffic and not flags.allow_busy:
+        raise RunStopped(
+            f"The target is serving somebody else ({others.traffic}), and ctxfuzz may kill it. "
+            "Take it out of rotation, or pass --allow-busy."
+        )
+    return others
+
+
+def _secrets(flags: CommonFlags) -> tuple[str, ...]:
+    return tuple(secret for secret in (flags.api_key, *(value for _, value in flags.headers)) if secret)
+
+
+def _text(path: Path | None) -> str | None:
+    return None if path is None else str(path)
