@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from targets.base import Mode, Survey, Target
 
 Listener = Callable[[Event], None]
+PACE = Settings()
 
 
 class Question(Protocol):
@@ -60,7 +61,7 @@ class Session:
     target: Target
     survey: Survey
     company: Company
-    pace: Settings = Settings()
+    pace: Settings = PACE
 
     @property
     def mode(self) -> Mode:
@@ -169,9 +170,7 @@ class Session:
 
 
 @asynccontextmanager
-async def opened(
-    flags: CommonFlags, *, pace: Settings = Settings(), sample_s: float = SAMPLE_S
-) -> AsyncIterator[Session]:
+async def opened(flags: CommonFlags, *, pace: Settings = PACE, sample_s: float = SAMPLE_S) -> AsyncIterator[Session]:
     """Connect to the target, and see for `sample_s` seconds that it is one engine that serves nobody else.
 
     `pace` holds what no flag sets: the graces.

@@ -1,0 +1,34 @@
+"""Where does a bisect stand, for those who watch? Follows its events and tells the bracket after each observation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from fuzzer.model import Bracket, Event, ProbeEnded, Replayed, RunStarted
+from fuzzer.plans.forecast import bracket_of
+from fuzzer.plans.ledger import Ledger
+from fuzzer.plans.question import BisectQuestion
+
+
+class Bracketing:
+    """A listener that tells other listeners."""
+
+    def __init__(self, question: BisectQuestion, listeners: Sequence[Callable[[Event], None]]) -> None:
+        self._ledger = Ledger(question)
+        self._listeners = listeners
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case RunStarted() if not event.resumed:
+                self._tell(bracket_of(self._ledger))
+            case Replayed(observation):
+                self._ledger.take(observation)
+            case ProbeEnded(observation):
+                self._ledger.take(observation)
+                self._tell(bracket_of(self._ledger))
+            case _:
+                pass
+
+    def _tell(self, event: Bracket) -> None:
+        for listener in self._listeners:
+            listener(event)

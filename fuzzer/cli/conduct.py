@@ -1,0 +1,138 @@
+"""How is one question driven from the command line: who watches, what does a signal do, what is printed at the end?"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from shlex import quote
+from typing import TYPE_CHECKING, Any, Never
+
+import anyio
+import click
+
+from fuzzer.cli import memory, questions, results, session
+from fuzzer.cli.bracketing import Bracketing
+from fuzzer.cli.exits import Exit, exit_of
+from fuzzer.cli.flags import CommonFlags
+from fuzzer.cli.signals import stop_on_signals
+from fuzzer.cli.streams import say
+from fuzzer.cli.watching import watching
+from fuzzer.errors import Interrupted, UsageFault
+from fuzzer.model import Note
+from fuzzer.plans.forecast import Forecast, forecast
+from fuzzer.report.finding import finding_object
+from fuzzer.report.summary import Facts, summary
+from fuzzer.store import History
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fuzzer.cli.watching import Listeners
+    from fuzzer.plans.question import BisectQuestion
+
+SINGLE = Forecast(probes=2, deaths=1, seconds=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """What a dry run ends with. `at_most`: deaths that the limits allow."""
+
+    forecast: Forecast
+    at_most: int
+
+
+Ending = session.Result | Interrupted | Ahead
+Drive = Callable[[session.Session, "Listeners", anyio.Event], Awaitable[Ending]]
+
+
+def bisect(flags: CommonFlags, asked: Mapping[str, Any], suspects: Sequence[int]) -> Never:
+    """Find the edge, and leave. Raises UsageFault where there is nothing between lo and hi."""
+    if asked["hi"] <= asked["lo"]:
+        raise UsageFault(f"--hi ({asked['hi']}) is not above --lo ({asked['lo']}): swap them, or raise --hi.")
+    conclude(flags, anyio.run(watched, flags, bisecting(asked, suspects)), asked["require"])
+
+
+def bisecting(asked: Mapping[str, Any], suspects: Sequence[int] = ()) -> Drive:
+    """How a bisect is driven; `asked` are the fields of its question that its own flags fill."""
+
+    async def drive(opened: session.Session, listeners: Listeners, stop: anyio.Event) -> Ending:
+        question, notes = memory.remembered(opened, questions.to_bisect(opened, asked, suspects))
+        for note in notes:
+            tell(listeners, note)
+        if opened.flags.dry_run:
+            return Ahead(forecast(question), question.max_deaths)
+        return await opened.run("bisect", questions.Asked("bisect", question), followed(question, listeners), stop)
+
+    return drive
+
+
+def probe(flags: CommonFlags, length: int) -> Never:
+    """Ask one length, and leave."""
+
+    async def drive(opened: session.Session, listeners: Listeners, stop: anyio.Event) -> Ending:
+        asked = questions.to_probe(opened, length)
+        if flags.dry_run:
+            return Ahead(SINGLE, min(flags.max_deaths, 1))
+        return await opened.run("probe", asked, listeners, stop)
+
+    conclude(flags, anyio.run(watched, flags, drive))
+
+
+def resume(name: str, db: Path, given: Mapping[str, Any]) -> Never:
+    """Go on with a recorded run, and leave. Raises UsageFault where it has ended, StoreError where there is none."""
+    with History.open(db) as history:
+        run = history.get(name)
+    if run.status == "done":
+        raise UsageFault(f"Run {run.run} has ended: there is nothing to go on with. See it: ctxfuzz show {run.run}")
+    asked = questions.recorded(run)
+    flags = replace(CommonFlags(url="", db=db, **given).restored(run.record.settings), url=run.record.url)
+
+    async def drive(opened: session.Session, listeners: Listeners, stop: anyio.Event) -> Ending:
+        return await opened.resume(run, asked, followed(asked.question, listeners), stop)
+
+    conclude(flags, anyio.run(watched, flags, drive), asked.question.require)
+
+
+async def watched(flags: CommonFlags, drive: Drive) -> Ending:
+    """Connect and drive, with somebody watching it and with signals that end it well."""
+    with watching(flags) as listeners:
+
+        def notice(text: str) -> None:
+            tell(listeners, Note(text, level="warning"))
+
+        async with stop_on_signals(notice) as stop:
+            try:
+                async with session.opened(flags) as opened:
+                    return await drive(opened, listeners, stop)
+            except Interrupted as interrupted:
+                return interrupted
+
+
+def followed(question: BisectQuestion, listeners: Listeners) -> Listeners:
+    """The listeners of a bisect: they are told the bracket too. Where nobody listens, nobody reckons."""
+    return (*listeners, Bracketing(question, listeners)) if listeners else ()
+
+
+def tell(listeners: Listeners, note: Note) -> None:
+    for listener in listeners:
+        listener(note)
+
+
+def conclude(flags: CommonFlags, ending: Ending, require: int | None = None, *, next_: Sequence[str] = ()) -> Never:
+    """Print what it ended with, and leave with its exit code. `next_`: commands to name instead of the usual ones."""
+    match ending:
+        case session.Result(finding, run, seen, elapsed_s):
+            if flags.json:
+                results.emit_json(finding_object(run, finding, seen, elapsed_s))
+            else:
+                shown = summary(Facts(run, finding, seen, elapsed_s, str(flags.db)))
+                results.emit_summary(replace(shown, commands=tuple(next_) or shown.commands))
+            code = exit_of(finding, require)
+        case Ahead(ahead, at_most):
+            results.emit_forecast(ahead, at_most, as_json=flags.json)
+            code = Exit.ANSWERED
+        case Interrupted(run=name):
+            database = "" if str(flags.db) == "runs.db" else f" --db {quote(str(flags.db))}"
+            say(f"Interrupted; every probe so far is kept. Go on with: ctxfuzz resume {name}{database}")
+            code = Exit.INTERRUPTED
+    raise click.exceptions.Exit(code)

@@ -1,0 +1,90 @@
+"""Which commands send probes? bisect, probe and resume: each is the one conductor with another question."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from fuzzer.cli import values
+from fuzzer.cli.flags import CREDENTIALS, OUTPUT, CommonFlags, probing
+from fuzzer.cli.grouping import Command, option, stack
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SEARCH = stack(
+    option("Search", "--lo", metavar="TOKENS", type=values.length, required=True, help="A length believed good."),
+    option("Search", "--hi", metavar="TOKENS", type=values.length, required=True, help="The longest length to ask."),
+    option("Search", "--resolution", metavar="TOKENS", type=values.length, default="1", show_default=True,
+           help="How far apart last_good and first_bad may stay."),
+    option("Search", "--trust-lo", is_flag=True, help="--lo is known to pass: do not verify it."),
+    option("Search", "--trust-hi", is_flag=True, help="--hi is known to fail: do not send it."),
+    option("Search", "--suspect", "suspects", metavar="TOKENS", type=values.length, multiple=True,
+           help="A length where the edge may well be (a drafter's positions, say); repeatable."),
+    option("Search", "--confidence", metavar="P", type=values.rate, default="0.95", show_default=True,
+           help="How sure the claim is to be."),
+    option("Search", "--tolerate", metavar="P", type=values.rate, default="0.3", show_default=True,
+           help="The failure rate under the cap that the claim excludes."),
+    option("Search", "--round-to", metavar="TOKENS", type=values.length, default="16", show_default=True,
+           help="Round the cap down to a multiple of this."),
+    option("Search", "--require", metavar="TOKENS", type=values.length,
+           help="Leave with 1 unless the cap is at least this."),
+)  # fmt: skip
+
+
+@click.command(
+    cls=Command,
+    examples="""
+ctxfuzz bisect --url http://localhost:8000 --lo 244689 --hi 300000
+ctxfuzz bisect --url http://localhost:8000 --lo 8k --hi 300k --require 256K
+ctxfuzz bisect --url https://pod-0.example --lo 8k --hi 1M --max-deaths 4 --json | jq .recommended_max_model_len
+""",
+)
+@SEARCH
+@probing
+def bisect(flags: CommonFlags, suspects: tuple[int, ...], **asked: object) -> None:
+    """Find the edge between --lo and --hi, and the max_model_len that is safe.
+
+    Sends prompts of exactly known length, watches whether the engine lives, and searches between the last good and
+    the first failing length. Kills the engine on the way: --max-deaths bounds how often.
+    """
+    from fuzzer.cli import conduct  # noqa: PLC0415  (heavy)
+
+    conduct.bisect(flags, asked, suspects)
+
+
+@click.command(
+    cls=Command,
+    examples="""
+ctxfuzz probe 262144 --url http://localhost:8000
+ctxfuzz probe 256K --url http://localhost:8000 --output-tokens 1 --json
+""",
+)
+@click.argument("length", metavar="LENGTH", type=values.length)
+@probing
+def probe(flags: CommonFlags, length: int) -> None:
+    """Send one prompt of LENGTH tokens and watch the engine."""
+    from fuzzer.cli import conduct  # noqa: PLC0415  (heavy)
+
+    conduct.probe(flags, length)
+
+
+@click.command(
+    cls=Command,
+    examples="""
+ctxfuzz resume last
+ctxfuzz resume 3f2a --db /var/lib/ctxfuzz/runs.db
+""",
+)
+@click.argument("run", metavar="RUN")
+@CREDENTIALS
+@OUTPUT
+def resume(run: str, db: Path, **given: object) -> None:
+    """Go on with RUN (an id, the beginning of one, or 'last') where it was interrupted.
+
+    What was asked is taken from the record: nothing that was answered is asked again, and deaths and time add up.
+    """
+    from fuzzer.cli import conduct  # noqa: PLC0415  (heavy)
+
+    conduct.resume(run, db, given)

@@ -1,0 +1,173 @@
+"""Which flags does every command that probes take, under which names and with which defaults?
+
+The one place for them. `probing` decorates a command with all of them and hands it one `CommonFlags`. A resumed run
+takes the flags that decide what is asked from its record (`settings`, `restored`), and only the rest from its user.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fuzzer.cli import values
+from fuzzer.cli.grouping import option, stack
+from fuzzer.model import FAIL_ON_DEFAULT, Cache, Outcome
+from targets.base import Mode
+from targets.table import DIALECTS
+
+ENGINES = ("auto", *sorted(DIALECTS))
+CONTENTS = ("words", "repeat", "copy", "random", "code", "cjk")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommonFlags:
+    """What every command that probes was told. Lengths are tokens, `*_s` seconds; None means: find out."""
+
+    url: str
+    health_url: str | None = None
+    metrics_url: str | None = None
+    model: str | None = None
+    api_key: str | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+    cacert: Path | None = None
+    insecure: bool = False
+    engine: str = "auto"
+    tokenizer: str | None = None
+    mode: Mode | None = None
+    content: str = "words"
+    output_tokens: int = 32
+    draft_tokens: int | None = None
+    stream: bool = True
+    cache: Cache = "cold"
+    timeout_s: float = 600.0
+    health_interval_s: float = 1.0
+    revival_timeout_s: float = 1800.0
+    death_spacing_s: float = 0.0
+    max_deaths: int = 12
+    max_time_s: float | None = None
+    allow_busy: bool = False
+    allow_replicas: bool = False
+    fail_on: frozenset[Outcome] = FAIL_ON_DEFAULT
+    on_death: str | None = None
+    seed: int | None = None
+    db: Path = Path("runs.db")
+    dry_run: bool = False
+    json: bool = False
+    verbose: bool = False
+    quiet: bool = False
+
+    def settings(self) -> dict[str, object]:
+        """What a run's record keeps of the flags, as plain JSON: all that decides what is asked, and no secret."""
+        kept = {name: getattr(self, name) for name in RECORDED}
+        return kept | {"fail_on": sorted(self.fail_on)}
+
+    def restored(self, settings: Mapping[str, object]) -> CommonFlags:
+        """These flags with everything that a record keeps taken from it: how a run goes on as it was begun."""
+        kept: dict[str, Any] = {name: value for name, value in settings.items() if name in RECORDED}
+        if "fail_on" in kept:
+            kept["fail_on"] = frozenset(map(Outcome, kept["fail_on"]))
+        return replace(self, **kept)
+
+
+OF_THIS_CALL = frozenset({"api_key", "headers", "cacert", "insecure", "db", "dry_run", "json", "verbose", "quiet"})
+RECORDED = tuple(field.name for field in fields(CommonFlags) if field.name not in OF_THIS_CALL)
+
+CREDENTIALS = stack(
+    option("Access", "--api-key", envvar="OPENAI_API_KEY", show_envvar=True, help="Bearer token; never stored."),
+    option(
+        "Access", "--header", "headers", metavar="'NAME: VALUE'", type=values.header, multiple=True,
+        help="A header to send with every request; repeatable, never stored.",
+    ),
+    option(
+        "Access", "--cacert", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="Trust this CA bundle instead of the system's.",
+    ),
+    option("Access", "--insecure", is_flag=True, help="Do not verify the server's certificate."),
+)  # fmt: skip
+
+DB = option(
+    "Output", "--db", metavar="FILE", default="runs.db", show_default=True,
+    type=click.Path(dir_okay=False, path_type=Path), help="Where runs are recorded.",
+)  # fmt: skip
+JSON = option("Output", "--json", "json", is_flag=True, help="Print the result as JSON, and nothing else on stdout.")
+TALK = stack(
+    option("Output", "-v", "--verbose", is_flag=True, help="Say more: every canary, every reason."),
+    option("Output", "-q", "--quiet", is_flag=True, help="Say nothing but the result and errors."),
+)
+OUTPUT = stack(DB, JSON, TALK)
+
+TARGET = stack(
+    option("Target", "--url", metavar="URL", required=True, type=values.url,
+           help="The endpoint, with or without /v1."),
+    option("Target", "--model", metavar="NAME", help="The model to ask.  [default: the only one served]"),
+    option("Target", "--engine", metavar="NAME", type=click.Choice(ENGINES), default="auto", show_default=True,
+           help=f"The engine's dialect: {', '.join(ENGINES)}."),
+    option("Target", "--health-url", metavar="URL", type=values.url, help="Where health is, if not beside --url."),
+    option("Target", "--metrics-url", metavar="URL", type=values.url, help="Where metrics are, if not beside --url."),
+)  # fmt: skip
+
+PROMPT = stack(
+    option("Prompt", "--mode", type=click.Choice(("ids", "text", "chat")),
+           help="How prompts are sent.  [default: ids, else text]"),
+    option("Prompt", "--content", metavar="KIND", type=click.Choice(CONTENTS), default="words", show_default=True,
+           help=f"What prompts are made of: {', '.join(CONTENTS)}. A lookup drafter only drafts on repeats."),
+    option("Prompt", "--corpus", metavar="FILE", type=click.Path(exists=True, dir_okay=False, resolve_path=True),
+           help="Make prompts of the text in this file instead."),
+    option("Prompt", "--tokenizer", metavar="DIR|NAME", help="A local tokenizer.  [default: ask the server]"),
+    option("Prompt", "--output-tokens", metavar="TOKENS", type=values.length, default="32", show_default=True,
+           help="Tokens to generate after each prompt."),
+    option("Prompt", "--draft-tokens", metavar="K", type=values.count,
+           help="Draft tokens per step of the speculator.  [default: from metrics]"),
+    option("Prompt", "--stream/--no-stream", default=True, show_default=True,
+           help="Streaming shows whether prefill or decode died."),
+    option("Prompt", "--cache", type=click.Choice(("cold", "warm")), default="cold", show_default=True,
+           help="Whether the prefix cache may serve the prompt."),
+    option("Prompt", "--seed", metavar="N", type=values.count,
+           help="Same seed, same prompts.  [default: drawn, and recorded]"),
+)  # fmt: skip
+
+LIMITS = stack(
+    option("Limits", "--max-deaths", metavar="N", type=values.count, default="12", show_default=True,
+           help="Stop before the engine dies more often than this."),
+    option("Limits", "--max-time", "max_time_s", metavar="TIME", type=values.duration,
+           help="Start no probe after this long: 90s, 30m, 2h."),
+    option("Limits", "--timeout", "timeout_s", metavar="TIME", type=values.duration, default="600", show_default=True,
+           help="The longest that one probe may take without progress."),
+    option("Limits", "--health-interval", "health_interval_s", metavar="TIME", type=values.duration, default="1",
+           show_default=True, help="How often health is asked for."),
+    option("Limits", "--revival-timeout", "revival_timeout_s", metavar="TIME", type=values.duration, default="1800",
+           show_default=True, help="How long to wait for a dead engine."),
+    option("Limits", "--death-spacing", "death_spacing_s", metavar="TIME", type=values.duration, default="0",
+           show_default=True, help="The least time between two deaths."),
+    option("Limits", "--allow-busy", is_flag=True, help="Go on although others use the target."),
+    option("Limits", "--allow-replicas", is_flag=True, help="Go on although several engines answer."),
+    option("Limits", "--fail-on", metavar="OUTCOME,...", type=values.outcomes,
+           shell_complete=values.complete_outcomes, default="death,error,hang,truncated,garbled", show_default=True,
+           help="Which outcomes are failures."),
+    option("Limits", "--on-death", metavar="CMD", help="Run this command after a death, to help the engine back."),
+    option("Limits", "--dry-run", is_flag=True, help="Say the expected deaths and minutes, and send no probe."),
+)  # fmt: skip
+
+
+def _bundle(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Gathers the common parameters into one `CommonFlags`, passed on as `flags`."""
+    names = {field.name for field in fields(CommonFlags)}
+
+    @functools.wraps(command)
+    def bundled(corpus: str | None, **kwargs: Any) -> Any:  # noqa: ANN401  (the command's own result)
+        if corpus is not None:
+            kwargs["content"] = f"corpus:{corpus}"
+        common = {name: kwargs.pop(name) for name in names & kwargs.keys()}
+        return command(flags=CommonFlags(**common), **kwargs)
+
+    return bundled
+
+
+def probing(command: Callable[..., Any]) -> Callable[..., Any]:
+    """All common flags; the command receives `flags: CommonFlags`."""
+    return stack(TARGET, CREDENTIALS, PROMPT, LIMITS, OUTPUT)(_bundle(command))

@@ -1,0 +1,112 @@
+"""How does `--help` look, and how is only the command that was asked for imported?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import click
+
+from fuzzer.cli.faults import faults_told
+
+
+class Entry(NamedTuple):
+    """One command: where it lives (`module:attribute`), under which heading it is listed, and its one line there."""
+
+    section: str
+    where: str
+    summary: str
+
+
+class SectionedOption(click.Option):
+    """An option that is listed under a heading of its own."""
+
+    def __init__(self, *args: Any, section: str = "Options", **kwargs: Any) -> None:  # noqa: ANN401  (click's own)
+        super().__init__(*args, **kwargs)
+        self.section = section
+
+
+class Command(click.Command):
+    """A command whose options are listed by section, and whose examples come last."""
+
+    def __init__(self, *args: Any, examples: str = "", **kwargs: Any) -> None:  # noqa: ANN401  (click's own)
+        super().__init__(*args, **kwargs)
+        self.examples = examples
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        params = self.get_params(ctx)
+        order = list(dict.fromkeys(map(section_of, params)))
+        params.sort(key=lambda param: (section_of(param) == "Options", order.index(section_of(param))))
+        for section, members in groupby(params, key=section_of):
+            if rows := [row for param in members if (row := param.get_help_record(ctx)) is not None]:
+                with formatter.section(section):
+                    formatter.write_dl(rows, col_max=26)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        write_examples(formatter, self.examples)
+        super().format_epilog(ctx, formatter)
+
+
+def section_of(param: click.Parameter) -> str:
+    return getattr(param, "section", "Options")
+
+
+def write_examples(formatter: click.HelpFormatter, examples: str) -> None:
+    """Examples stand as they were written: no wrapping."""
+    if examples:
+        with formatter.section("Examples"):
+            formatter.write("".join(f"  {line}\n" for line in examples.strip().splitlines()))
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands by name and imports the one that is called."""
+
+    def __init__(self, *args: Any, entries: Mapping[str, Entry], examples: str, **kwargs: Any) -> None:  # noqa: ANN401
+        super().__init__(*args, **kwargs)
+        self.entries = entries
+        self.examples = examples
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  (click's signature)
+        return list(self.entries)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in self.entries:
+            return None
+        module, _, attribute = self.entries[cmd_name].where.partition(":")
+        command = getattr(import_module(module), attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401  (click's own)
+        with faults_told():
+            return super().invoke(ctx)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        for section, members in groupby(self.entries.items(), key=lambda item: item[1].section):
+            with formatter.section(section):
+                formatter.write_dl([(name, entry.summary) for name, entry in members])
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        write_examples(formatter, self.examples)
+        super().format_epilog(ctx, formatter)
+
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def option(section: str, *names: str, **kwargs: Any) -> Decorator:  # noqa: ANN401  (click's own)
+    """click.option, listed under `section`."""
+    return click.option(*names, cls=SectionedOption, section=section, **kwargs)
+
+
+def stack(*decorators: Decorator) -> Decorator:
+    """Several options as one decorator; the first is listed first."""
+
+    def apply(command: Callable[..., Any]) -> Callable[..., Any]:
+        for decorate in reversed(decorators):
+            command = decorate(command)
+        return command
+
+    return apply

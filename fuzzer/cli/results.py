@@ -1,0 +1,97 @@
+"""How is a result printed? As JSON, drawn on a terminal, or as plain lines: on stdout, and nothing else there."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+from fuzzer.cli.streams import emit
+from fuzzer.cli.watching import console, is_dumb
+from fuzzer.report import probes, run, runs, summary
+from fuzzer.report.words import span
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fuzzer.model import Observation
+    from fuzzer.plans.forecast import Forecast
+    from fuzzer.report.summary import Summary
+    from fuzzer.store import Run
+
+FORECAST_SCHEMA: Final = "ctxfuzz.forecast/1"
+ASSUMED_PASS_S: Final = 5
+ASSUMED_DEATH_S: Final = 60  # with its restart
+
+
+def emit_json(value: Any) -> None:  # noqa: ANN401  (any JSON)
+    """One JSON value, nothing before it and nothing behind."""
+    emit(json.dumps(value, ensure_ascii=False, allow_nan=False))
+
+
+def emit_summary(shown: Summary) -> None:
+    """What a run concluded."""
+    if not _drawn():
+        emit(summary.as_text(shown))
+        return
+    from fuzzer.console.panel import show_summary  # noqa: PLC0415  (rich only where it is seen)
+
+    show_summary(console(sys.stdout), shown)
+
+
+def emit_runs(found: Sequence[Run], *, as_json: bool) -> None:
+    """The list of runs."""
+    rows = [runs.run_row(one) for one in found]
+    if as_json:
+        emit_json([runs.run_object(one) for one in found])
+    elif not _drawn():
+        emit(runs.as_text(rows))
+    else:
+        from fuzzer.console.panel import runs_table  # noqa: PLC0415
+
+        terminal = console(sys.stdout)
+        terminal.print(runs_table(rows, terminal.width))
+
+
+def emit_run(one: Run, seen: Sequence[Observation], elapsed_s: float, *, db: str, as_json: bool) -> None:
+    """One run, probe by probe, and its finding."""
+    if as_json:
+        emit_json(run.show_object(one, seen, elapsed_s))
+        return
+    for line in run.heading(one):
+        emit(line)
+    if _drawn():
+        from fuzzer.console.screen import probe_line  # noqa: PLC0415
+
+        terminal = console(sys.stdout)
+        for probe in seen:
+            terminal.print(probe_line(probe, terminal.width), soft_wrap=True)
+    else:
+        emit("\n".join(map(probes.line, seen)))
+    if one.finding is not None:
+        emit_summary(summary.summary(summary.Facts(one, one.finding, seen, elapsed_s, db)))
+
+
+def emit_forecast(ahead: Forecast, at_most: int, *, as_json: bool) -> None:
+    """What a dry run expects. Nothing has been timed yet, so the minutes rest on an assumption that is said."""
+    seconds = (ahead.probes - ahead.deaths) * ASSUMED_PASS_S + ahead.deaths * ASSUMED_DEATH_S
+    if as_json:
+        emit_json(
+            {
+                "schema": FORECAST_SCHEMA,
+                "expected_deaths": round(ahead.deaths, 1),
+                "max_deaths": at_most,
+                "expected_probes": round(ahead.probes, 1),
+                "expected_s": round(seconds),
+                "assumes": {"pass_s": ASSUMED_PASS_S, "death_s": ASSUMED_DEATH_S},
+            }
+        )
+        return
+    emit(
+        f"Expect about {ahead.deaths:.1f} engine deaths (at most {at_most}) in about {ahead.probes:.0f} probes: about "
+        f"{span(seconds)} where a pass takes {ASSUMED_PASS_S} s and a death {ASSUMED_DEATH_S} s. No probe was sent."
+    )
+
+
+def _drawn() -> bool:
+    return sys.stdout.isatty() and not is_dumb()

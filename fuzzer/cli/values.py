@@ -1,0 +1,94 @@
+"""Which values can a flag take that click does not know: lengths, durations, headers, outcomes?
+
+Each is a function from the text of the command line; what it cannot read it refuses with a click.BadParameter, to
+which click adds the name of the flag.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import click
+
+from fuzzer.model import Outcome
+from targets.address import parse
+from targets.errors import TargetUnusable
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+DECIMAL = {"k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+BINARY = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
+
+FAILURES = (Outcome.DEATH, Outcome.ERROR, Outcome.HANG, Outcome.TRUNCATED, Outcome.GARBLED, Outcome.DEGRADED)
+
+
+def length(text: str) -> int:
+    """Tokens, at least 1, as vLLM writes them: 8k is 8000, 8K is 8192, 25.6k is 25600, 1_000 is 1000."""
+    found = re.fullmatch(r"(\d{1,15}(?:_\d{1,15})*)(\.\d{1,15})?([kKmMgGtT]?)", text.strip(), re.ASCII)
+    if found is not None:
+        whole, fraction, suffix = found[1], found[2] or "", found[3]
+        tokens = Decimal(whole.replace("_", "") + fraction) * (DECIMAL | BINARY | {"": 1})[suffix]
+        if tokens >= 1 and tokens == int(tokens) and (not fraction or suffix in DECIMAL):
+            return int(tokens)
+    raise click.BadParameter(f"{text!r} is no length; write tokens: 262144, 262_144, 256K (x 1024), 300k (x 1000)")
+
+
+def count(text: str) -> int:
+    """A number of things, 0 or more."""
+    if re.fullmatch(r"\d{1,9}", text.strip(), re.ASCII) is None:
+        raise click.BadParameter(f"{text!r} is no count; write a whole number, 0 or more")
+    return int(text)
+
+
+def duration(text: str) -> float:
+    """Seconds: 90, 90s, 1.5m, 2h."""
+    found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)([smh]?)", text.strip(), re.ASCII)
+    if found is None:
+        raise click.BadParameter(f"{text!r} is no span of time; write seconds, or 90s, 30m, 2h")
+    return float(found[1]) * SECONDS[found[2]]
+
+
+def rate(text: str) -> float:
+    """A probability, strictly between 0 and 1."""
+    if re.fullmatch(r"0?\.\d{1,12}", text.strip(), re.ASCII) is None or float(text) == 0:
+        raise click.BadParameter(f"{text!r} is no probability; write a number between 0 and 1, like 0.95")
+    return float(text)
+
+
+def url(text: str) -> str:
+    """An http or https URL with a host. A refusal never quotes a password in it."""
+    try:
+        parse(text)
+    except TargetUnusable as unusable:
+        raise click.BadParameter(str(unusable)) from None
+    return text.strip()
+
+
+def header(text: str) -> tuple[str, str]:
+    """One HTTP header, written 'Name: value'."""
+    name, colon, content = text.partition(":")
+    name, content = name.strip(), content.strip()
+    if not colon or re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name) is None or not content.isprintable():
+        raise click.BadParameter("a header is written 'Name: value', in one line")
+    return name, content
+
+
+def outcomes(text: str) -> frozenset[Outcome]:
+    """A comma-separated set of the outcomes that count as failures."""
+    words = [word.strip() for word in text.split(",")]
+    for word in words:
+        if word not in FAILURES:
+            raise click.BadParameter(f"{word!r} cannot be failed on; choose from {', '.join(FAILURES)}")
+    return frozenset(Outcome(word) for word in words)
+
+
+def complete_outcomes(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Completes the last word of a comma-separated set of outcomes."""
+    from click.shell_completion import CompletionItem  # noqa: PLC0415  (only a shell that completes needs it)
+
+    done, comma, last = incomplete.rpartition(",")
+    return [CompletionItem(done + comma + word) for word in FAILURES if word.startswith(last)]

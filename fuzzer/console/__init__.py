@@ -1,0 +1,1 @@
+"""How does somebody follow a run while it goes on? Live on a terminal, one plain line a probe anywhere else."""

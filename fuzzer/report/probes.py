@@ -1,0 +1,49 @@
+"""How does one probe read in one line? PURE. The same line in a pipe, above the live view and in `show`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fuzzer.model import Outcome
+from fuzzer.report.plain import plain
+from fuzzer.report.words import span, tokens
+
+if TYPE_CHECKING:
+    from fuzzer.model import Observation
+
+OUTCOME_WIDTH = max(map(len, Outcome))
+
+
+def head(seen: Observation) -> str:
+    """What was sent: number, role and length in columns."""
+    return f"#{seen.seq:<3} {seen.spec.role:<12} {tokens(seen.length):>9} +{seen.spec.output_tokens:<4}"
+
+
+def short_head(seen: Observation) -> str:
+    """The same for a narrow terminal."""
+    return f"#{seen.seq:<3} {tokens(seen.length):>9}"
+
+
+def tail(seen: Observation) -> str:
+    """What else is worth a word: time, marks, revival, the engine's own words."""
+    parts = [f"{span(seen.duration_s):>7}"]
+    if seen.clamped:
+        parts.append(f"clamped to {seen.completion_tokens} output tokens")
+    if seen.contended:
+        parts.append("contended")
+    if seen.corroboration is not None:
+        parts.append(seen.corroboration)
+    if seen.wedged:
+        parts.append("engine wedged")
+    if seen.revival_s is not None:
+        parts.append(f"back after {span(seen.revival_s)}" if seen.revived else f"not back in {span(seen.revival_s)}")
+    if seen.signature:
+        parts.append(f'"{plain(seen.signature, 120)}"')
+    elif seen.outcome is not Outcome.PASS and seen.reason:
+        parts.append(plain(seen.reason, 160))
+    return "  ".join(parts)
+
+
+def line(seen: Observation) -> str:
+    """One probe, without colour."""
+    return f"{head(seen)} {seen.outcome:<{OUTCOME_WIDTH}} {tail(seen)}"

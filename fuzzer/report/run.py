@@ -1,0 +1,46 @@
+"""How does one run read, probe by probe? PURE: to a machine and to a person."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final
+
+from fuzzer.report.finding import finding_object
+from fuzzer.report.plain import plain
+from fuzzer.report.runs import run_object
+from fuzzer.report.words import tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fuzzer.model import Observation
+    from fuzzer.store import Run
+
+SCHEMA: Final = "ctxfuzz.run/1"
+
+
+def show_object(run: Run, seen: Sequence[Observation], elapsed_s: float) -> dict[str, Any]:
+    """The object of `show --json`: the run, each probe as it was observed, and the finding, if there is one."""
+    finding = run.finding
+    return {
+        "schema": SCHEMA,
+        **run_object(run),
+        "finding": None if finding is None else finding_object(run, finding, seen, elapsed_s),
+        "engine": {"name": run.record.engine, "version": run.record.engine_version},
+        "advertised_max_model_len": run.record.limit,
+        "ended": run.ended_utc,
+        "user": run.user,
+        "host": run.host,
+        "argv": list(run.record.argv),
+        "probes": [asdict(probe) for probe in seen],
+    }
+
+
+def heading(run: Run) -> list[str]:
+    """Which run, against what, by whom, and how it stands."""
+    record = run.record
+    engine = f"{record.engine} {record.engine_version}" if record.engine_version else record.engine
+    return [
+        plain(f"run {run.run}: {record.command}, {run.status}, {run.started_utc} to {run.ended_utc or 'now'}"),
+        plain(f"{record.model} on {record.url}, {engine}, limit {tokens(record.limit)}, by {run.user}@{run.host}"),
+    ]

@@ -1,0 +1,52 @@
+"""How does a list of runs read? PURE: to a machine and to a person."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fuzzer.report.plain import plain
+from fuzzer.report.words import tokens
+
+if TYPE_CHECKING:
+    from fuzzer.store import Run
+
+COLUMNS = ("run", "started", "command", "model", "url", "status", "finding", "cap")
+
+
+def run_object(run: Run) -> dict[str, Any]:
+    """One run of `runs --json`."""
+    finding = run.finding
+    return {
+        "run": run.run,
+        "command": run.record.command,
+        "url": run.record.url,
+        "model": run.record.model,
+        "status": run.status,
+        "finding": None if finding is None else finding.kind.value,
+        "recommended_max_model_len": None if finding is None else finding.cap,
+        "started": run.started_utc,
+    }
+
+
+def run_row(run: Run) -> tuple[str, ...]:
+    """One run, a text a column."""
+    finding = run.finding
+    return (
+        run.run,
+        run.started_utc[:16].replace("T", " "),
+        run.record.command,
+        plain(run.record.model, 40),
+        plain(run.record.url, 60),
+        run.status,
+        "-" if finding is None else finding.kind.value,
+        "-" if finding is None else tokens(finding.cap),
+    )
+
+
+def as_text(rows: list[tuple[str, ...]]) -> str:
+    """The table as plain lines, its columns aligned."""
+    lines = [COLUMNS, *rows]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+    )

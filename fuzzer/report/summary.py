@@ -1,0 +1,175 @@
+"""What does a person want to know when a run has ended? PURE: a title and labelled lines, from a run's rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from shlex import quote
+from typing import TYPE_CHECKING, Literal
+
+from fuzzer.model import Finding, FindingKind, Halt
+from fuzzer.report.finding import death_signatures, window_unusable
+from fuzzer.report.plain import plain
+from fuzzer.report.words import plural, span, tokens
+from targets.table import DIALECTS, OPENAI
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from fuzzer.model import Observation
+    from fuzzer.store import Run
+
+Tone = Literal["good", "bad", "unsure"]
+
+UNANSWERED = frozenset({FindingKind.NOT_LENGTH, FindingKind.INCONCLUSIVE})
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """`rows` are (label, text); a label that is empty continues the one before. `commands` are what to run next."""
+
+    title: str
+    tone: Tone
+    rows: tuple[tuple[str, str], ...]
+    commands: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a summary is made of. `db` is the database as the user named it."""
+
+    run: Run
+    finding: Finding
+    seen: Sequence[Observation]
+    elapsed_s: float
+    db: str
+
+
+def summary(facts: Facts) -> Summary:
+    """The final panel's content."""
+    rows = [*_edge(facts), *_cap(facts), *_evidence(facts), *_assumes(facts)]
+    commands = (*next_commands(facts), _command(facts, "show", facts.run.run))
+    return Summary(title_of(facts.finding), _tone(facts.finding), tuple(_labelled_once(rows)), commands)
+
+
+def title_of(finding: Finding) -> str:
+    """The finding in one line."""
+    match finding.kind:
+        case FindingKind.CLEAN_LIMIT:
+            return "Nothing fails below the limit, and above it the refusal is clean"
+        case FindingKind.NONE:
+            return f"Nothing fails up to {tokens(finding.verified_up_to)} prompt tokens"
+        case FindingKind.NOT_LENGTH:
+            return "Something fails, but not by length"
+        case FindingKind.INCONCLUSIVE:
+            return "Inconclusive"
+        case _:
+            return f"{finding.kind.capitalize()} from {tokens(finding.first_bad)} prompt tokens on"
+
+
+def _tone(finding: Finding) -> Tone:
+    if finding.halt is not None or finding.kind in UNANSWERED:
+        return "unsure"
+    return "good" if finding.kind in {FindingKind.CLEAN_LIMIT, FindingKind.NONE} else "bad"
+
+
+def _edge(facts: Facts) -> Iterator[tuple[str, str]]:
+    finding = facts.finding
+    if finding.last_good is not None:
+        total = "" if finding.last_good_total is None else f" ({tokens(finding.last_good_total)} with its output)"
+        yield "last good", f"{tokens(finding.last_good)} prompt tokens{total}"
+    if finding.first_bad is not None:
+        yield "first bad", f"{tokens(finding.first_bad)} prompt tokens"
+    if finding.first_rejected is not None:
+        yield "rejected", f"{tokens(finding.first_rejected)} prompt tokens, cleanly"
+    for low, high in finding.islands:
+        yield "island", f"{tokens(low)} to {tokens(high)} fails too"
+    if finding.flaky is not None:
+        flaky = finding.flaky
+        yield "flaky", f"fails {flaky.rate:.0%} of the time above the edge (95%: {flaky.low:.0%} to {flaky.high:.0%})"
+    if finding.speculation_off_from is not None:
+        yield "drafts", f"speculation is off from {tokens(finding.speculation_off_from)} prompt tokens on"
+
+
+def _cap(facts: Facts) -> Iterator[tuple[str, str]]:
+    finding, limit = facts.finding, facts.run.record.limit
+    if finding.cap is None:
+        yield "cap", "none to recommend"
+        return
+    yield "cap", f"max_model_len {tokens(finding.cap)}{_share(limit, finding.cap)}"
+    if finding.kind is FindingKind.CLEAN_LIMIT:
+        yield "set", "nothing: the limit is safe as it is"
+    else:
+        yield "set", f"{DIALECTS.get(facts.run.record.engine, OPENAI).limit_flag} {finding.cap}"
+
+
+def _share(limit: int | None, cap: int) -> str:
+    unusable = window_unusable(limit, cap)
+    return f"; {unusable:.1%} of the advertised {tokens(limit)} cannot be used" if unusable else ""
+
+
+def _evidence(facts: Facts) -> Iterator[tuple[str, str]]:
+    finding, run = facts.finding, facts.run
+    yield "why", plain(finding.reason, 500)
+    if finding.cause is not None:
+        yield "cause", plain(finding.cause)
+    held = finding.confidence
+    if held.last_good_passes:
+        upper = held.failure_rate_upper_95
+        rate = "" if upper is None else f"; fails less than {upper:.1%} of the time (95%)"
+        failures = plural(held.first_bad_failures, "failure")
+        yield "evidence", f"{plural(held.last_good_passes, 'pass')} at last good, {failures} at first bad{rate}"
+    counts = (plural(run.probes, "probe"), plural(run.canaries, "canary"), plural(run.deaths, "death"))
+    yield "cost", f"{', '.join(counts)}, {span(facts.elapsed_s)}"
+    for words in death_signatures(facts.seen)[:3]:
+        yield "last words", f'"{plain(words, 200)}"'
+
+
+def _assumes(facts: Facts) -> Iterator[tuple[str, str]]:
+    for assumption in facts.finding.assumes:
+        yield "assumes", plain(assumption)
+
+
+def next_commands(facts: Facts) -> Iterator[str]:
+    """What is worth running now, most useful first."""
+    finding, record = facts.finding, facts.run.record
+    if finding.halt is Halt.LOST:
+        yield _command(facts, "resume", facts.run.run)
+    elif finding.halt in {Halt.DEATHS, Halt.TIME} and None not in (finding.last_good, finding.first_bad):
+        trusted = ("--trust-lo", "--trust-hi")
+        yield _bisect(facts, "--lo", finding.last_good, "--hi", finding.first_bad, *trusted)
+    elif finding.kind is FindingKind.NONE and finding.verified_up_to is not None:
+        higher = finding.verified_up_to * 2
+        if record.limit is None or finding.verified_up_to < record.limit - 1:
+            yield _bisect(facts, "--lo", finding.verified_up_to, "--hi", min(higher, record.limit or higher))
+    elif finding.cap is not None and finding.kind is not FindingKind.CLEAN_LIMIT:
+        lo = min(_asked(facts, "lo", 1), finding.cap)
+        hi = max(_asked(facts, "hi", finding.cap), finding.cap + 1)
+        yield f"{_bisect(facts, '--lo', lo, '--hi', hi, '--require', finding.cap)}   # once the cap is set"
+
+
+def _asked(facts: Facts, name: str, otherwise: int) -> int:
+    value = facts.run.record.question.get(name)
+    return value if isinstance(value, int) else otherwise
+
+
+def _bisect(facts: Facts, *flags: object) -> str:
+    return _command(facts, "bisect", "--url", facts.run.record.url, *flags)
+
+
+def _command(facts: Facts, *words: object) -> str:
+    database = () if facts.db == "runs.db" else ("--db", facts.db)
+    return " ".join(("ctxfuzz", *(quote(str(word)) for word in (*words, *database))))
+
+
+def _labelled_once(rows: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    before = ""
+    for label, text in rows:
+        yield ("" if label == before else label), text
+        before = label
+
+
+def as_text(shown: Summary) -> str:
+    """The summary as plain lines, for a pipe."""
+    width = max(len(label) for label, _ in shown.rows)
+    rows = (f"  {label:<{width}}  {text}" for label, text in shown.rows)
+    return "\n".join([shown.title, *rows, "next:", *(f"  {command}" for command in shown.commands)])

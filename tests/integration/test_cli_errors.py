@@ -1,0 +1,188 @@
+"""Is every error a sentence that says what to do next, with the promised exit code and no traceback?"""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import anyio
+import pytest
+from anyio.abc import SocketAttribute, SocketStream
+
+from fuzzer.model import Finding, FindingKind, Observation, Outcome, ProbeSpec, Role
+from fuzzer.store import Intent, RunRecord, Store
+from targets.sim import Simulation, running
+from targets.sim.world import World
+
+pytestmark = pytest.mark.anyio
+
+ROOT = Path(__file__).parent.parent.parent
+BRACKET = ("--lo", "10", "--hi", "90")
+
+
+def environment(**extra: str) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT), "OPENAI_API_KEY": "", **extra}
+
+
+async def refused(folder: Path, *args: str) -> tuple[int, str]:
+    """The exit code, and stderr, which must hold no traceback; stdout must stay empty."""
+    command = [sys.executable, "-m", "fuzzer.cli", *args]
+    ended = await anyio.run_process(command, cwd=folder, env=environment(), check=False)
+    text = ended.stderr.decode()
+    assert ended.stdout == b""
+    assert "Traceback" not in text
+    return ended.returncode, text
+
+
+@pytest.fixture
+async def simulation() -> AsyncIterator[Simulation]:
+    async with running(World.from_dict({"metrics": False, "limit": {"tokens": 4096}, "model": "tiny"})) as simulation:
+        yield simulation
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "words"),
+    [
+        (("bisect", "--url", "localhost:8000", *BRACKET), 2, r"'--url': .*say http://localhost:8000"),
+        (("bisect", "--url", "http://h", "--lo", "90", "--hi", "10"), 2, r"--hi \(10\) is not above --lo \(90\): swap"),
+        (
+            ("bisect", "--url", "http://h", "--lo", "1,000", "--hi", "2k"),
+            2,
+            r"'--lo': '1,000' is no length; write tokens",
+        ),
+        (("bisect", "--url", "http://h", "--lo", "10"), 2, r"Missing option '--hi'"),
+        (("runs",), 2, r"runs\.db .* --db"),
+        (("show", "last", "--db", "/nowhere/runs.db"), 2, r"/nowhere/runs\.db .* --db"),
+        (("sim", "nowhere"), 2, r"no world 'nowhere': .* `ctxfuzz sim --list`"),
+        (("completion", "tcsh"), 2, r"'tcsh' is not one of 'bash', 'zsh', 'fish'"),
+    ],
+)
+async def test_what_needs_no_target(args: tuple[str, ...], code: int, words: str, tmp_path: Path) -> None:
+    status, text = await refused(tmp_path, *args)
+    assert re.search(words, text), text
+    assert status == code
+
+
+async def test_nobody_listens(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    status, text = await refused(tmp_path, "probe", "10", "--url", f"http://127.0.0.1:{port}")
+    assert f"Nobody listens at http://127.0.0.1:{port}" in text
+    assert "is the server up" in text
+    assert status == 4
+
+
+async def test_unauthorised(tmp_path: Path) -> None:
+    async def deny(stream: SocketStream) -> None:
+        async with stream:
+            await stream.receive()
+            await stream.send(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
+
+    listener = await anyio.create_tcp_listener(local_host="127.0.0.1", local_port=0)
+    port = listener.extra(SocketAttribute.local_port)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(listener.serve, deny)
+        status, text = await refused(
+            tmp_path, "probe", "10", "--url", f"http://127.0.0.1:{port}", "--api-key", "sk-very-secret"
+        )
+        tasks.cancel_scope.cancel()
+    await listener.aclose()
+    assert "401" in text
+    assert "--api-key" in text
+    assert "sk-very-secret" not in text
+    assert status == 4
+
+
+async def test_a_wrong_model_is_told_those_that_exist(simulation: Simulation, tmp_path: Path) -> None:
+    status, text = await refused(tmp_path, "probe", "10", "--url", simulation.url, "--model", "gpt-9")
+    assert "gpt-9" in text
+    assert "tiny" in text
+    assert "--model" in text
+    assert status == 4
+
+
+async def test_an_unreadable_tokenizer(simulation: Simulation, tmp_path: Path) -> None:
+    status, text = await refused(tmp_path, "probe", "10", "--url", simulation.url, "--tokenizer", str(tmp_path))
+    assert re.search(rf"tokenizer at {tmp_path} cannot be read .*: pass the model's directory", text)
+    assert status == 2
+
+
+async def test_a_target_that_another_run_is_at(simulation: Simulation, tmp_path: Path) -> None:
+    with Store.open(tmp_path / "runs.db") as store, store.lock(simulation.url):
+        status, text = await refused(tmp_path, "probe", "10", "--url", simulation.url)
+    assert str(os.getpid()) in text
+    assert status == 3
+
+
+async def test_a_folder_where_nothing_can_be_written(simulation: Simulation, tmp_path: Path) -> None:
+    status, text = await refused(tmp_path, "probe", "10", "--url", simulation.url, "--db", "/proc/runs.db")
+    assert "/proc/runs.db" in text
+    assert "--db" in text
+    assert status == 2
+
+
+async def test_a_port_that_is_taken(simulation: Simulation, tmp_path: Path) -> None:
+    port = simulation.url.rpartition(":")[2]
+    status, text = await refused(tmp_path, "sim", "--port", port)
+    assert f"127.0.0.1:{port} cannot be listened on" in text
+    assert "--port" in text
+    assert status == 2
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> Path:
+    """A database with one finished run; its engine's last words are not fit to be shown."""
+    spec = ProbeSpec(300, 32, Role.SEARCH, "why")
+    with Store.open(tmp_path / "runs.db") as store:
+        run = store.begin(RunRecord("bisect", ("ctxfuzz",), "http://host", "tiny", "vllm", "bisect"))
+        store.intend(run, Intent(1, spec, 0.0, 300, "0" * 64, 10))
+        died = Observation(1, spec, Outcome.DEATH, 300, "usage", deaths=1, signature="[red]CUDA\x1b[2J error[/red]")
+        store.complete(run, died, {})
+        store.finish(run, Finding(FindingKind.DEATH, "why", first_bad=300), "done", at_s=1.0)
+    return tmp_path
+
+
+def on_a_terminal(folder: Path, *args: str, **env: str) -> str:
+    """What a command writes to a terminal of its own."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "fuzzer.cli", *args]
+    with subprocess.Popen(
+        command, cwd=folder, env=environment(**{"TERM": "xterm-256color"} | env), stdout=theirs
+    ) as process:
+        os.close(theirs)
+        text = b""
+        try:
+            while chunk := os.read(ours, 65536):
+                text += chunk
+        except OSError:
+            pass  # how Linux says that the last writer has left
+        os.close(ours)
+    assert process.returncode == 0
+    return text.decode()
+
+
+@pytest.mark.parametrize("command", [("runs",), ("show", "last")])
+def test_a_terminal_gets_colours_unless_told_otherwise(command: tuple[str, ...], recorded: Path) -> None:
+    coloured, plain = (on_a_terminal(recorded, *command, **env) for env in ({}, {"NO_COLOR": "1"}))
+    dumb = on_a_terminal(recorded, *command, TERM="dumb")
+    assert "death" in coloured
+    assert not re.search(r"\x1b\[[0-9;]*3\dm", plain)
+    assert "\x1b" not in dumb
+    if command == ("show", "last"):
+        assert re.search(r"\x1b\[[0-9;]*3\dm", coloured)
+        for text in (coloured, plain, dumb):
+            assert "[red]CUDA[2J error[/red]" in text
+            assert "\x1b[2J" not in text
+
+
+async def test_a_list_that_nobody_reads_to_its_end_is_no_error(recorded: Path) -> None:
+    command = ["bash", "-c", f"{sys.executable} -m fuzzer.cli runs | true; echo ${{PIPESTATUS[0]}}"]
+    ended = await anyio.run_process(command, cwd=recorded, env=environment())
+    assert ended.stdout == b"0\n"
+    assert ended.stderr == b""

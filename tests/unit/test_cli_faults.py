@@ -1,0 +1,59 @@
+"""Is every fault caught with its exit code, however it is wrapped, and does every bug get through?"""
+
+from __future__ import annotations
+
+import click
+import pytest
+
+from fuzzer.cli.faults import exit_of_fault, faults_told
+from fuzzer.errors import CtxfuzzError, Interrupted, RunStopped, UsageFault
+from fuzzer.prompts.errors import PromptError
+from fuzzer.store import NoSuchRun, StoreError, TargetLocked
+from targets.errors import TargetUnusable
+
+CODES = [
+    (UsageFault("x"), 2),
+    (RunStopped("x"), 3),
+    (Interrupted("run"), 130),
+    (TargetUnusable("x"), 4),
+    (PromptError("x"), 2),
+    (StoreError("x"), 2),
+    (NoSuchRun("x"), 2),
+    (TargetLocked("x"), 3),
+]
+
+
+@pytest.mark.parametrize(("fault", "code"), CODES)
+def test_a_fault_leaves_with_its_code_and_is_told_in_one_line(
+    fault: Exception, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(click.exceptions.Exit) as left, faults_told():
+        raise fault
+    assert left.value.exit_code == code
+    assert capsys.readouterr().err == f"Error: {fault}\n"
+
+
+def test_a_fault_of_a_task_group_is_taken_out_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(click.exceptions.Exit), faults_told():
+        raise ExceptionGroup("outer", [ExceptionGroup("inner", [UsageFault("no\x1b[2J such\nthing")])])
+    assert capsys.readouterr().err == "Error: no[2J such thing\n"
+
+
+@pytest.mark.parametrize(
+    "bug", [ZeroDivisionError(), ExceptionGroup("two", [UsageFault("a"), ZeroDivisionError()]), KeyError("x")]
+)
+def test_a_bug_propagates(bug: Exception) -> None:
+    assert exit_of_fault(bug) is None
+    with pytest.raises(type(bug)), faults_told():
+        raise bug
+
+
+@pytest.mark.parametrize("own", [click.UsageError("x"), click.exceptions.Exit(3), click.Abort()])
+def test_what_click_says_is_left_to_click(own: Exception) -> None:
+    with pytest.raises(type(own)), faults_told():
+        raise own
+
+
+def test_every_fault_of_ours_has_a_code() -> None:
+    kinds = CtxfuzzError.__subclasses__() + StoreError.__subclasses__()
+    assert set(kinds) <= {type(fault) for fault, _ in CODES}

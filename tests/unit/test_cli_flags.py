@@ -1,0 +1,148 @@
+"""Are the flags those that were promised, and does a record bring them back?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from fuzzer.cli import ENTRIES, main
+from fuzzer.cli.flags import CONTENTS, CommonFlags, probing
+from fuzzer.model import Outcome
+from fuzzer.prompts.recipe import Content
+
+COMMON = (
+    "--url --health-url --metrics-url --model --api-key --header --cacert --insecure --engine --tokenizer --mode "
+    "--content --corpus --output-tokens --draft-tokens --stream --no-stream --cache --timeout --health-interval "
+    "--revival-timeout --death-spacing --max-deaths --max-time --allow-busy --allow-replicas --fail-on --on-death "
+    "--seed --db --dry-run --json -v --verbose -q --quiet"
+)
+OF_BISECT = "--lo --hi --resolution --trust-lo --trust-hi --suspect --confidence --tolerate --round-to --require"
+OF_RESUME = "--api-key --header --cacert --insecure --db --json -v --verbose -q --quiet"
+
+
+def options_of(name: str) -> set[str]:
+    command = main.get_command(click.Context(main), name)
+    assert command is not None
+    return {
+        option
+        for param in command.params
+        if isinstance(param, click.Option)
+        for option in param.opts + param.secondary_opts
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "promised"),
+    [("bisect", f"{COMMON} {OF_BISECT}"), ("probe", COMMON), ("resume", OF_RESUME)],
+)
+def test_a_command_takes_exactly_the_promised_flags(name: str, promised: str) -> None:
+    assert options_of(name) == set(promised.split())
+
+
+def flags_of(*args: str, env: dict[str, str] | None = None) -> CommonFlags:
+    caught: list[CommonFlags] = []
+
+    @click.command()
+    @probing
+    def command(flags: CommonFlags) -> None:
+        caught.append(flags)
+
+    outcome = CliRunner().invoke(command, ["--url", "http://host", *args], env=env)
+    assert outcome.exit_code == 0, outcome.output
+    return caught[0]
+
+
+def test_without_flags_the_defaults_are_those_of_the_dataclass() -> None:
+    assert flags_of(env={"OPENAI_API_KEY": None}) == CommonFlags(url="http://host")  # type: ignore[dict-item]
+
+
+def test_every_flag_reaches_its_field(tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus.txt"
+    corpus.write_text("words")
+    flags = flags_of(
+        *("--header", "X-A: 1", "--header", "X-B: 2", "--no-stream", "--cache", "warm", "--max-time", "30m"),
+        *("--output-tokens", "1k", "--fail-on", "death", "--on-death", "systemctl restart vllm", "--mode", "chat"),
+        *("--timeout", "2m", "--corpus", str(corpus), "-q", "--seed", "7"),
+        env={"OPENAI_API_KEY": "sk-from-env"},
+    )
+    assert flags == CommonFlags(
+        url="http://host",
+        api_key="sk-from-env",
+        headers=(("X-A", "1"), ("X-B", "2")),
+        stream=False,
+        cache="warm",
+        max_time_s=1800.0,
+        output_tokens=1000,
+        fail_on=frozenset({Outcome.DEATH}),
+        on_death="systemctl restart vllm",
+        mode="chat",
+        timeout_s=120.0,
+        content=f"corpus:{corpus}",
+        quiet=True,
+        seed=7,
+    )
+
+
+def test_a_record_keeps_what_is_asked_and_no_secret_and_gives_it_back() -> None:
+    began = CommonFlags(
+        url="http://host",
+        api_key="sk-secret",
+        headers=(("X-Token", "hunter2"),),
+        content="repeat",
+        fail_on=frozenset({Outcome.DEATH, Outcome.DEGRADED}),
+        max_time_s=60.0,
+        seed=3,
+    )
+    kept = json.dumps(began.settings())
+    assert "sk-secret" not in kept
+    assert "hunter2" not in kept
+    settings: dict[str, Any] = json.loads(kept)
+    again = CommonFlags(url="", db=Path("other.db"), api_key="sk-new", json=True).restored(settings)
+    assert again.settings() == began.settings()
+    assert (again.db, again.api_key, again.json) == (Path("other.db"), "sk-new", True)
+
+
+def test_the_contents_are_those_that_prompts_can_be_made_of() -> None:
+    assert get_args(Content) == CONTENTS
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_every_command_explains_itself_with_examples(name: str) -> None:
+    outcome = CliRunner().invoke(main, [name, "--help"])
+    assert outcome.exit_code == 0
+    assert "Examples:" in outcome.output
+    assert outcome.stderr == ""
+
+
+def test_the_help_lists_every_command_under_its_heading_with_its_own_first_words() -> None:
+    shown = CliRunner().invoke(main, ["--help"], terminal_width=120).output
+    assert [line for line in shown.splitlines() if line.endswith(":")] == [
+        "Options:", "Find:", "Read:", "Play:", "Shell:", "Examples:",
+    ]  # fmt: skip
+    for name, entry in ENTRIES.items():
+        assert f"  {name}" in shown
+        assert entry.summary in shown
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_prints_a_script_and_says_how_to_install_it(shell: str) -> None:
+    outcome = CliRunner().invoke(main, ["completion", shell])
+    assert outcome.exit_code == 0
+    assert "_CTXFUZZ_COMPLETE" in outcome.stdout
+    assert f"ctxfuzz completion {shell} >" in outcome.stderr
+
+
+def test_a_shell_is_told_the_commands_and_a_flags_values() -> None:
+    def completed(words: str, at: int) -> str:
+        env = {"_CTXFUZZ_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(at)}
+        return CliRunner().invoke(main, [], env=env, prog_name="ctxfuzz").stdout
+
+    assert "bisect" in completed("ctxfuzz bi", 1)
+    assert "llamacpp" in completed("ctxfuzz bisect --engine ll", 3)
+    assert "death,degraded" in completed("ctxfuzz bisect --fail-on death,de", 3)
+    assert "incident" in completed("ctxfuzz sim inc", 2)

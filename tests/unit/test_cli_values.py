@@ -1,0 +1,116 @@
+"""Can the flags' values be read as they are written, and is everything else refused with a hint?"""
+
+from __future__ import annotations
+
+import click
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fuzzer.cli import values
+from fuzzer.model import Outcome
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("1", 1),
+        ("262144", 262144),
+        ("262_144", 262144),
+        ("8k", 8000),
+        ("8K", 8192),
+        ("1m", 1_000_000),
+        ("1M", 1_048_576),
+        ("2g", 2 * 10**9),
+        ("1G", 2**30),
+        ("25.6k", 25_600),
+        (" 8k ", 8000),
+    ],
+)
+def test_lengths_are_read_as_vllm_reads_them(text: str, tokens: int) -> None:
+    assert values.length(text) == tokens
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1,000", "0", "-5", "", "8kk", "k", "1_", "_1", "1__0", "25.6K", "25.6", "0.5k1", "1.0001k", "٣", "1e5", "nan"],
+)
+def test_what_is_no_length_is_refused(text: str) -> None:
+    with pytest.raises(click.BadParameter, match=r"is no length; write tokens: 262144"):
+        values.length(text)
+
+
+@given(st.integers(1, 10**12))
+def test_every_whole_number_is_its_own_length(tokens: int) -> None:
+    assert values.length(str(tokens)) == values.length(f"{tokens:_}") == tokens
+
+
+@given(st.text(max_size=12))
+def test_any_text_is_a_length_or_a_bad_parameter(text: str) -> None:
+    try:
+        tokens = values.length(text)
+    except click.BadParameter:
+        tokens = 1
+    assert tokens >= 1
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90", 90), ("90s", 90), ("1.5m", 90), ("2h", 7200), ("0", 0)])
+def test_durations(text: str, seconds: float) -> None:
+    assert values.duration(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["-1", "soon", "5d", "inf", "nan", "", "1 h"])
+def test_what_is_no_duration_is_refused(text: str) -> None:
+    with pytest.raises(click.BadParameter, match="30m, 2h"):
+        values.duration(text)
+
+
+@pytest.mark.parametrize("text", ["0", "1", "1.5", "-0.1", "nan", "0.0", "95%"])
+def test_a_rate_lies_strictly_between_0_and_1(text: str) -> None:
+    assert values.rate("0.95") == values.rate(".95") == 0.95
+    with pytest.raises(click.BadParameter, match="between 0 and 1"):
+        values.rate(text)
+
+
+def test_counts() -> None:
+    assert values.count("0") == 0
+    with pytest.raises(click.BadParameter, match="0 or more"):
+        values.count("-1")
+
+
+@pytest.mark.parametrize("text", ["localhost:8000", "ftp://host", "http://", "://x", "http:///v1", "http://host:http"])
+def test_what_is_no_url_is_refused(text: str) -> None:
+    with pytest.raises(click.BadParameter, match=r"http://"):
+        values.url(text)
+
+
+def test_a_refused_url_keeps_its_password_to_itself() -> None:
+    with pytest.raises(click.BadParameter) as refused:
+        values.url("user:hunter2@host:8000")
+    assert "hunter2" not in refused.value.message
+    assert "http://host:8000" in refused.value.message
+
+
+def test_a_url_stays_what_it_is() -> None:
+    assert values.url("https://user@host:1/prefix/v1") == "https://user@host:1/prefix/v1"
+
+
+def test_headers() -> None:
+    assert values.header("X-Route: pod-0:8000") == ("X-Route", "pod-0:8000")
+    assert values.header("X-Empty:") == ("X-Empty", "")
+    for bad in ("no colon", "bad name: x", "X: a\nHost: evil", ": x"):
+        with pytest.raises(click.BadParameter, match="'Name: value'"):
+            values.header(bad)
+
+
+def test_outcomes_are_a_set_of_known_failures() -> None:
+    assert values.outcomes("death, degraded") == {Outcome.DEATH, Outcome.DEGRADED}
+    for bad in ("pass", "death,nope", ""):
+        with pytest.raises(click.BadParameter, match="choose from death, error, hang, truncated, garbled, degraded"):
+            values.outcomes(bad)
+
+
+def test_the_last_of_several_outcomes_is_completed() -> None:
+    context = click.Context(click.Command("x"))
+    found = values.complete_outcomes(context, click.Option(["--fail-on"]), "death,de")
+    assert [item.value for item in found] == ["death,death", "death,degraded"]
