@@ -25,14 +25,14 @@ def seen(
 
 def test_the_offset_is_learnt_from_a_usage_and_from_nothing_else() -> None:
     standing = Standing()
-    assert standing.offset is None
-    assert standing.after(seen(64, sent_tokens=64, length_source="inferred")).offset is None
-    assert standing.after(seen(64, Outcome.TRUNCATED, sent_tokens=70)).offset is None
-    assert standing.after(seen(65, sent_tokens=64)).offset == 1
+    assert standing.offset("ids") is None
+    assert standing.after(seen(64, sent_tokens=64, length_source="inferred")).offset("ids") is None
+    assert standing.after(seen(64, Outcome.TRUNCATED, sent_tokens=70)).offset("ids") is None
+    assert standing.after(seen(65, sent_tokens=64)).offset("ids") == 1
 
 
 def test_the_offset_is_learnt_again_at_a_longer_length() -> None:
-    assert Standing().after(seen(65, sent_tokens=64)).after(seen(8005, sent_tokens=8000)).offset == 5
+    assert Standing().after(seen(65, sent_tokens=64)).after(seen(8005, sent_tokens=8000)).offset("ids") == 5
 
 
 def test_a_death_begins_a_new_life_whose_first_probe_is_fresh() -> None:

@@ -1,0 +1,174 @@
+"""What do the observations of a bisect amount to: which finding, which cap, resting on what? PURE."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from fuzzer.model import Finding, FindingKind, Flaky, Halt, Observation, Outcome, Side, side_of
+from fuzzer.plans.corners import failed_corner, unknown_corners
+from fuzzer.plans.limits import learnt_limit, limit_failure, over_limit_seen, reached_limit
+from fuzzer.plans.narrowing import suspects_of
+from fuzzer.plans.speculation import speculation_off_from
+from fuzzer.recommend import cap_below, confidence_of, flaky
+from fuzzer.search import cause_of
+from fuzzer.search.suspects import Axis, Cause
+
+if TYPE_CHECKING:
+    from fuzzer.plans.ledger import Ledger
+
+MONOTONE = "failure is monotone in prompt, in prompt + output, or in prompt + output + a constant"
+NOT_TRIED = "companions, other contents, a warm prefix and other outputs were not tried: `ctxfuzz verify` and `fuzz` do"
+
+
+def cap_of(ledger: Ledger, *, halted: bool) -> int | None:
+    """The cap that the observations carry, before its corners are looked at; None where there is none to recommend."""
+    bounds, question = ledger.bounds, ledger.question
+    if bounds.last_good is None or not ledger.at(bounds.last_good).passes:
+        return None
+    cause = cause_for(ledger)
+    margin = (ledger.draft_tokens or 0) if cause and cause.axis is Axis.TOTAL_AND_DRAFT else 0
+    covered = cap_below(bounds.last_good, round_to=question.round_to, margin=margin)
+    if halted:
+        return covered
+    if bounds.first_bad is not None:
+        return covered if limit_failure(ledger) else learnt_limit(ledger) or covered
+    beyond = over_limit_seen(ledger)
+    clean = beyond is None or beyond.outcome is Outcome.REJECTED
+    return question.limit if reached_limit(ledger) and clean else None
+
+
+def cause_for(ledger: Ledger) -> Cause | None:
+    """The number that an exactly known edge falls on."""
+    bounds = ledger.bounds
+    if bounds.first_bad is None or bounds.last_good is None or bounds.first_bad - bounds.last_good != 1:
+        return None
+    question = ledger.question
+    return cause_of(bounds.last_good, suspects_of(question), question.output_tokens, ledger.draft_tokens)
+
+
+def inconclusive(ledger: Ledger, halt: Halt, why: str) -> Finding:
+    """The honest bracket, and the cap of the ground covered."""
+    cap = cap_of(ledger, halted=True)
+    if halt is Halt.UNUSABLE or failed_corner(ledger, cap) is not None:
+        cap = None
+    return _finding(ledger, FindingKind.INCONCLUSIVE, f"{why} ({_bracket_words(ledger)})", cap, halt)
+
+
+def not_by_length(ledger: Ledger, why: str) -> Finding:
+    """Failures that follow something else than the length carry no cap."""
+    return _finding(ledger, FindingKind.NOT_LENGTH, f"not by length: {why}", None, Halt.NOT_LENGTH)
+
+
+def conclude(ledger: Ledger) -> Finding:
+    """The finding of a search that ran to its end."""
+    cap = cap_of(ledger, halted=False)
+    failed = failed_corner(ledger, cap)
+    if failed is not None:
+        why = f"{failed[0]} prompt tokens with {failed[1]} asked fail although a cap of {cap} would admit them"
+        return inconclusive(ledger, Halt.CONTRADICTION, why)
+    kind, reason = _verdict(ledger)
+    return _finding(ledger, kind, reason, cap, None)
+
+
+def _verdict(ledger: Ledger) -> tuple[FindingKind, str]:
+    bounds, question = ledger.bounds, ledger.question
+    if bounds.first_bad is not None:
+        return _boundary(ledger, bounds.first_bad)
+    beyond = over_limit_seen(ledger)
+    if not reached_limit(ledger) or beyond is None:
+        but = f" but {', '.join(map(str, ledger.islands))}, alone" if ledger.islands else ""
+        return FindingKind.NONE, f"nothing fails up to {question.top} prompt tokens{but}"
+    match side_of(beyond.outcome, question.fail_on):
+        case Side.LIMIT:
+            reason = f"nothing fails below the limit of {question.limit}, and above it the refusal is clean"
+            return FindingKind.CLEAN_LIMIT, f"{reason}: no change needed"
+        case Side.BAD:
+            kind = FindingKind(beyond.outcome.value)
+            return kind, f"nothing fails below the limit, but {beyond.length} tokens, above it, do: {beyond.reason}"
+        case _:
+            return FindingKind.NONE, f"nothing fails up to the limit of {question.limit}, which is not enforced"
+
+
+def _boundary(ledger: Ledger, first_bad: int) -> tuple[FindingKind, str]:
+    tally = ledger.at(first_bad)
+    near = limit_failure(ledger)
+    if tally.refusals and not tally.failures:
+        if near is not None:
+            return FindingKind(near.outcome.value), f"below the limit {near.length} tokens fail: {near.reason}"
+        limit = learnt_limit(ledger)
+        words = f"the limit is {limit}" if limit else "where exactly the limit lies is not known"
+        return FindingKind.CLEAN_LIMIT, f"nothing fails below the first refusal, at {first_bad} tokens: {words}"
+    outcome = Counter(failure.outcome for failure in tally.failures).most_common(1)[0][0]
+    signature = next((f": {failure.signature}" for failure in tally.failures if failure.signature), "")
+    return FindingKind(outcome.value), f"{ledger.bounds.last_good} passes, {first_bad} ends in {outcome}{signature}"
+
+
+def _finding(ledger: Ledger, kind: FindingKind, reason: str, cap: int | None, halt: Halt | None) -> Finding:
+    bounds = ledger.bounds
+    cause = None if kind is FindingKind.CLEAN_LIMIT else cause_for(ledger)
+    refused = [seen.length for seen in ledger.evidence if seen.outcome is Outcome.REJECTED]
+    off_from, off_words = speculation_off_from(ledger)
+    near = limit_failure(ledger) if kind is not FindingKind.INCONCLUSIVE else None
+    first_bad = near.length if near else bounds.first_bad
+    if first_bad is not None and kind is FindingKind.CLEAN_LIMIT:
+        first_bad = None
+    good = ledger.at(bounds.last_good).passes if bounds.last_good is not None else []
+    bad = ledger.at(bounds.first_bad).failures if bounds.first_bad is not None else []
+    at_good = ledger.at(bounds.last_good).failures if bounds.last_good is not None else []
+    return Finding(
+        kind=kind,
+        reason=reason + off_words,
+        last_good=bounds.last_good,
+        first_bad=first_bad,
+        last_good_total=max((seen.total for seen in good), default=None),
+        first_rejected=min((length for length in refused if length > (bounds.last_good or 0)), default=None),
+        verified_up_to=bounds.last_good if good else None,
+        flaky=_flaky(ledger),
+        islands=tuple((length, length) for length in ledger.islands),
+        cap=cap,
+        cause=str(cause) if cause else None,
+        confidence=confidence_of(len(good), len(at_good), len(bad)),
+        assumes=_assumes(ledger, cap),
+        halt=halt,
+        speculation_off_from=off_from,
+    )
+
+
+def _flaky(ledger: Ledger) -> Flaky | None:
+    """The failure rate from first_bad on, if something passed there."""
+    if ledger.bounds.first_bad is None or not ledger.bounds.noisy:
+        return None
+    above = [tally for length, tally in ledger.line() if length >= ledger.bounds.first_bad]
+    passes = sum(len(tally.passes) for tally in above)
+    failures = sum(len(tally.failures) for tally in above)
+    return flaky(passes, failures) if passes and failures else None
+
+
+def _assumes(ledger: Ledger, cap: int | None) -> tuple[str, ...]:
+    bounds, question = ledger.bounds, ledger.question
+    said = []
+    if cap is not None:
+        said += [MONOTONE, NOT_TRIED]
+        said += [f"({length}, {output}) was not sent" for length, output in unknown_corners(ledger, cap)]
+    if question.trust_lo and not ledger.at(question.start).passes:
+        said.append(f"lo ({question.start}) was trusted, not sent")
+    said += [
+        f"{length} failed {_times(tally.failures)} and is outweighed by passes at and above it"
+        for length, tally in ledger.line()
+        if tally.failures and length <= (bounds.last_good or 0)
+    ]
+    if (cause := cause_for(ledger)) and cause.axis is Axis.TOTAL_AND_DRAFT:
+        said.append(f"the cap leaves {ledger.draft_tokens} tokens for drafts that are accepted more often than ours")
+    return tuple(said)
+
+
+def _times(failures: list[Observation]) -> str:
+    return "once" if len(failures) == 1 else f"{len(failures)} times"
+
+
+def _bracket_words(ledger: Ledger) -> str:
+    bounds = ledger.bounds
+    good = "nothing is known to pass" if bounds.last_good is None else f"{bounds.last_good} passes"
+    bad = "nothing is known to fail" if bounds.first_bad is None else f"{bounds.first_bad} does not"
+    return f"{good}, {bad}"

@@ -1,0 +1,112 @@
+"""Does the boundary hold: does first_bad fail by itself, and does last_good pass often enough? PURE."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from fuzzer.model import Observation, ProbeSpec, Role
+from fuzzer.plans.narrowing import belief_of, is_closed, took_the_engine_down
+from fuzzer.recommend import passes_needed
+
+if TYPE_CHECKING:
+    from fuzzer.plans.ledger import Ledger, Tally
+
+LOOK_ABOVE = 64
+ENOUGH_FAILURES = 3  # by then wear would have shown as lives of one length
+
+
+def settle_doubt(ledger: Ledger) -> ProbeSpec | None:
+    """A failure that others may have caused counts if it repeats: ask it again before anything else."""
+    for length, tally in ledger.line():
+        if tally.is_doubtful and length <= ledger.bounds.high:
+            return ledger.question.spec(length, Role.SEARCH, "it failed while others were served: does it repeat?")
+    return None
+
+
+def confirm_while_fresh(ledger: Ledger) -> ProbeSpec | None:
+    """first_bad again, right after it took the engine down, if it is likely to be the edge.
+
+    Now it costs one death; later, on an engine that has served since, it costs two. So it is worth it from a
+    probability of one half on.
+    """
+    bounds = ledger.bounds
+    if bounds.noisy or bounds.first_bad is None or not ledger.evidence or is_confirmed_bad(ledger):
+        return None
+    if ledger.evidence[-1].length != bounds.first_bad or not took_the_engine_down(ledger):
+        return None
+    belief = belief_of(ledger.question, ledger.draft_tokens)
+    if not is_closed(ledger) and belief.chance(bounds.low, bounds.high, bounds.first_bad - 1) <= 0.5:
+        return None
+    reason = "first_bad took the engine down: does it fail as the first request of a fresh one?"
+    return ledger.question.spec(bounds.first_bad, Role.CONFIRM_BAD, reason)
+
+
+def confirm_good(ledger: Ledger) -> ProbeSpec | None:
+    """last_good, until its passes bear the claim."""
+    bounds, question = ledger.bounds, ledger.question
+    if bounds.last_good is None or bounds.noisy or ledger.is_sound(ledger.at(bounds.last_good)):
+        return None
+    done = len(ledger.at(bounds.last_good).passes)
+    needed = passes_needed(question.confidence, question.tolerate)
+    return question.spec(bounds.last_good, Role.CONFIRM_GOOD, f"last_good passed {done} of {needed} times")
+
+
+def confirm_bad(ledger: Ledger) -> ProbeSpec | None:
+    """first_bad, until it has failed by itself."""
+    bounds = ledger.bounds
+    if bounds.first_bad is None or is_confirmed_bad(ledger):
+        return None
+    if took_the_engine_down(ledger):
+        reason = "does first_bad fail as the first request of a fresh engine?"
+    else:
+        reason = "does first_bad fail again, on an engine that has passed since?"
+    return ledger.question.spec(bounds.first_bad, Role.CONFIRM_BAD, reason)
+
+
+def look_above(ledger: Ledger) -> ProbeSpec | None:
+    """A longer prompt, where first_bad is the only length that failed: an edge, or an island in good ground?
+
+    It may cost a death, so it is left out where none is left. A pass is repeated until it is sound; then first_bad is
+    an island, and the search goes on above it.
+    """
+    bounds, question = ledger.bounds, ledger.question
+    if bounds.first_bad is None or question.top_is_trusted or ledger.deaths >= question.max_deaths:
+        return None
+    if not is_closed(ledger) or not is_confirmed_bad(ledger) or ledger.at(bounds.first_bad).refusals:
+        return None
+    above = [tally for length, tally in ledger.line() if length > bounds.first_bad]
+    if bounds.first_bad == question.top or any(tally.is_bad for tally in above):
+        return None
+    length = min(question.top, bounds.first_bad + max(LOOK_ABOVE, bounds.first_bad // 16))
+    done = len(ledger.at(length).passes)
+    reason = f"{bounds.first_bad} is all that failed: longer prompts too? passed {done} times"
+    return question.spec(length, Role.SEARCH, reason)
+
+
+def is_confirmed_bad(ledger: Ledger) -> bool:
+    """Did first_bad fail by its own length, not by what came before it? A refusal needs no confirmation."""
+    bounds = ledger.bounds
+    if bounds.first_bad is None:
+        return False
+    tally = ledger.at(bounds.first_bad)
+    if tally.refusals:
+        return True
+    fresh = any(failure.fresh for failure in tally.failures)
+    if bounds.noisy:
+        return (fresh and len(tally.failures) >= 2) or len(tally.failures) >= ENOUGH_FAILURES
+    return fresh or _passed_in_between(ledger, tally) or len(tally.failures) >= ENOUGH_FAILURES
+
+
+def _passed_in_between(ledger: Ledger, tally: Tally) -> bool:
+    """Two failures of one life with a long pass between them: that process is not poisoned."""
+    failures = tally.failures
+    return any(
+        earlier.incarnation == later.incarnation and _long_pass_between(ledger, earlier, later)
+        for earlier, later in pairwise(failures)
+    )
+
+
+def _long_pass_between(ledger: Ledger, earlier: Observation, later: Observation) -> bool:
+    good = ledger.bounds.last_good
+    return good is not None and any(earlier.seq < seen.seq < later.seq for seen in ledger.at(good).passes)

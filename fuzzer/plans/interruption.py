@@ -1,0 +1,71 @@
+"""What stops a run before its question is answered, and what only makes it wait? PURE."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
+
+from fuzzer.model import Halt, Outcome, ProbeSpec
+
+if TYPE_CHECKING:
+    from fuzzer.model import Observation
+
+MOST_TRIES = 6
+LONGEST_WAIT_S = 30.0
+LONGEST_NAMED_WAIT_S = 600.0
+MOST_PROBES = 3000
+
+
+class Seen(Protocol):
+    """All observations so far, and those of them that are evidence, in the order in which they were made."""
+
+    seen: list[Observation]
+    evidence: list[Observation]
+
+
+def stopped(ledger: Seen) -> tuple[Halt, str] | None:
+    """Why nothing more can be asked, as a halt and a sentence."""
+    return (_stopped_by(ledger, ledger.seen[-1]) or _tired(ledger)) if ledger.seen else None
+
+
+def _stopped_by(ledger: Seen, last: Observation) -> tuple[Halt, str] | None:
+    if not last.revived:
+        return Halt.LOST, (
+            f"the engine did not come back after {last.length} tokens: a supervisor that restarts only on failure "
+            "leaves an exit with status 0 alone; Restart=always does not"
+        )
+    if last.outcome is Outcome.INFRA:
+        advice = f": {last.next_step}" if last.next_step else ""
+        # What a short prompt got past and a long one does not is a limit on the way; else the way itself is shut.
+        halt = Halt.PROXY if ledger.evidence else Halt.UNUSABLE
+        return halt, f"{last.reason}{advice}"
+    return None
+
+
+def _tired(ledger: Seen) -> tuple[Halt, str] | None:
+    if _in_a_row(ledger, Outcome.BUSY) > MOST_TRIES:
+        return Halt.BUSY, f"the target was busy {MOST_TRIES + 1} times in a row"
+    if _in_a_row(ledger, Outcome.ABANDONED) > MOST_TRIES:
+        return Halt.LOST, f"no answer could be had {MOST_TRIES + 1} times in a row: {ledger.seen[-1].reason}"
+    if len(ledger.seen) >= MOST_PROBES:
+        return Halt.CONTRADICTION, f"{MOST_PROBES} probes did not settle it"
+    return None
+
+
+def wait(ledger: Seen) -> ProbeSpec | None:
+    """The same again, later, where the target was busy."""
+    times = _in_a_row(ledger, Outcome.BUSY)
+    if times == 0:
+        return None
+    last = ledger.seen[-1]
+    wait_s = min(max(last.retry_after_s or 0.0, min(2.0 ** (times - 1), LONGEST_WAIT_S)), LONGEST_NAMED_WAIT_S)
+    return replace(last.spec, wait_s=wait_s)
+
+
+def _in_a_row(ledger: Seen, outcome: Outcome) -> int:
+    times = 0
+    for seen in reversed(ledger.seen):
+        if seen.outcome is not outcome:
+            break
+        times += 1
+    return times

@@ -1,0 +1,255 @@
+"""What do the observations of a run say, taken together? PURE.
+
+The search walks one line of the triangle of (prompt, output): every length up to the top with the output tokens
+that the question asks for, or with what the limit leaves of them. Evidence is kept by point, and the bracket is read
+off the points on the line. A point is what the server counted; where it counted something else than was asked for
+(templates, offsets), what was asked can still be looked up.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from operator import itemgetter
+from typing import TYPE_CHECKING
+
+from fuzzer.model import Corroboration, Observation, Outcome, Role, Side, side_of
+from fuzzer.recommend import is_sound, passes_needed
+from fuzzer.search import Costs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fuzzer.plans.question import BisectQuestion
+
+CHANCES = 4
+
+
+@dataclass(slots=True)
+class Tally:
+    """All evidence at one point."""
+
+    passes: list[Observation] = field(default_factory=list)
+    refusals: list[Observation] = field(default_factory=list)
+    all_failures: list[Observation] = field(default_factory=list)
+
+    def add(self, seen: Observation, side: Side) -> None:
+        """Count one more observation on its side."""
+        match side:
+            case Side.GOOD:
+                self.passes.append(seen)
+            case Side.BAD:
+                self.all_failures.append(seen)
+            case Side.LIMIT:
+                self.refusals.append(seen)
+            case Side.NOTHING:
+                raise AssertionError("what is no evidence has no side")
+
+    @property
+    def failures(self) -> list[Observation]:
+        """The failures that count: a contended one only if another failure repeats it."""
+        lone = len(self.all_failures) == 1 and self.all_failures[0].contended
+        return [] if lone else self.all_failures
+
+    @property
+    def is_doubtful(self) -> bool:
+        """One failure that waits to be repeated, and nothing since that answers it."""
+        return len(self.all_failures) == 1 and not self.failures and not self.passes
+
+    @property
+    def is_bad(self) -> bool:
+        return bool(self.failures or self.refusals)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Where the edge lies: low <= edge < high. `high` is top + 1 while nothing is known to be bad.
+
+    `low` is last_good, or ground that is taken as good where nothing passed yet. `noisy`: one length both passed and
+    failed, or a longer prompt passed where a shorter one failed; then single passes are draws, and only lengths that
+    passed often enough bound the edge from below.
+    """
+
+    low: int
+    high: int
+    last_good: int | None
+    first_bad: int | None
+    noisy: bool
+
+
+class Ledger:
+    """The fold of a run's observations. Grows by `take` alone."""
+
+    def __init__(self, question: BisectQuestion, facts: Iterable[Observation] = ()) -> None:
+        self.question = question
+        self.seen: list[Observation] = []
+        self.evidence: list[Observation] = []
+        self.by_role: dict[Role, list[Observation]] = {}
+        self.deaths = 0
+        self.costs = Costs()
+        self._draft_tokens = question.draft_tokens
+        self._counted: dict[tuple[int, int], Tally] = {}
+        self._asked: dict[tuple[int, int], Tally] = {}
+        self.islands: tuple[int, ...] = ()
+        self.bounds = self._bounds()
+        for fact in facts:
+            self.take(fact)
+
+    def without(self, discarded: frozenset[int]) -> Ledger:
+        """The same run, had these observations (by `seq`) said nothing."""
+        return Ledger(self.question, [seen for seen in self.seen if seen.seq not in discarded])
+
+    def take(self, seen: Observation) -> None:
+        """Take one more observation, in the order in which they were made."""
+        self.deaths += seen.deaths or int(seen.wedged)
+        follows_a_wedge = bool(self.seen) and self.seen[-1].wedged
+        self.seen.append(seen)
+        if seen.blames in {"previous", "nobody"}:
+            self._doubt_previous(blamed=seen.blames == "previous")
+        elif seen.outcome.is_evidence:
+            # A wedged engine serves again only after a restart, whether or not its death was seen.
+            self.evidence.append(replace(seen, fresh=True) if follows_a_wedge else seen)
+            self._file(self.evidence[-1])
+        else:
+            return
+        self.bounds = self._bounds()
+
+    @property
+    def draft_tokens(self) -> int | None:
+        """k: draft tokens per draft, from the counters of the first passes that drafted; else as told; else None."""
+        return self._draft_tokens
+
+    @property
+    def ended_s(self) -> float:
+        return self.seen[-1].ended_s if self.seen else 0.0
+
+    def at(self, length: int, output_tokens: int | None = None) -> Tally:
+        """The evidence at a point, as counted or else as asked; on the line where no output tokens are given."""
+        point = (length, self.question.output_at(length) if output_tokens is None else output_tokens)
+        return self._counted.get(point) or self._asked.get(point) or Tally()
+
+    def missed(self, length: int) -> bool:
+        """Was this length asked on the line, and another one counted?"""
+        point = (length, self.question.output_at(length))
+        return point in self._asked and point not in self._counted
+
+    def line(self) -> list[tuple[int, Tally]]:
+        """The points of the line, shortest first."""
+        on_line = (
+            (length, tally)
+            for (length, output), tally in self._counted.items()
+            if length <= self.question.top and output == self.question.output_at(length)
+        )
+        return sorted(on_line, key=itemgetter(0))
+
+    def is_sound(self, tally: Tally) -> bool:
+        """Did it pass often enough, for all its failures, to be under the cap?"""
+        return self._outweighs(len(tally.passes), len(tally.failures), noisy=self.bounds.noisy)
+
+    def search_price(self, length: int) -> tuple[float, float]:
+        """What it costs to settle a length as good, and as bad. A noisy edge takes repetitions for either."""
+        good, bad = self.costs.price(length)
+        if not self.bounds.noisy:
+            return good, bad
+        needed = passes_needed(self._confidence(noisy=True), self.question.tolerate)
+        return needed * good, bad + good
+
+    def _outweighs(self, passes: int, failures: int, *, noisy: bool) -> bool:
+        confidence = self._confidence(noisy=noisy)
+        return is_sound(passes, failures, confidence=confidence, tolerate=self.question.tolerate)
+
+    def _confidence(self, *, noisy: bool) -> float:
+        """On a noisy edge several lengths get a chance to be lucky, so that each may have only a part of the risk."""
+        risk = 1 - self.question.confidence
+        return 1 - (risk / CHANCES if noisy else risk)
+
+    def _file(self, seen: Observation) -> None:
+        self.costs.learn(seen)
+        self.by_role.setdefault(seen.spec.role, []).append(seen)
+        side = side_of(seen.outcome, self.question.fail_on)
+        for tallies, length in ((self._counted, seen.length), (self._asked, seen.spec.length)):
+            tallies.setdefault((length, seen.spec.output_tokens), Tally()).add(seen, side)
+        if side is Side.GOOD:
+            self._learn_draft_tokens(seen)
+
+    def _learn_draft_tokens(self, seen: Observation) -> None:
+        per_draft = seen.draft.tokens_per_draft if seen.draft else None
+        if per_draft and not any(other.draft for other in self.evidence[:-1]):
+            self._draft_tokens = math.ceil(per_draft - 1e-9)
+
+    def _doubt_previous(self, *, blamed: bool) -> None:
+        """A death that came to light after the probe before: its pass is worth nothing now.
+
+        Blamed, it is a death at its length that counts if it repeats; else both are simply asked again.
+        """
+        if not self.evidence or side_of(self.evidence[-1].outcome, self.question.fail_on) is not Side.GOOD:
+            return
+        previous = self.evidence.pop()
+        if blamed:
+            self.evidence.append(
+                replace(previous, outcome=Outcome.DEATH, corroboration=Corroboration.PRESUMED, contended=True)
+            )
+        self._counted, self._asked, self.by_role, self.costs = {}, {}, {}, Costs()
+        for seen in self.evidence:
+            self._file(seen)
+
+    def _bounds(self) -> Bounds:
+        self.islands = self._islands()
+        line = [(length, tally) for length, tally in self.line() if length not in self.islands]
+        full = self.question.output_tokens
+        # Where the limit cuts the output, a longer prompt comes with less of it: its pass contradicts nothing.
+        highest = max((at for at, tally in line if tally.passes and self.question.output_at(at) == full), default=0)
+        noisy = any(tally.is_bad and (tally.passes or length < highest) for length, tally in line)
+        return self._noisy_bounds(line) if noisy else self._clear_bounds(line)
+
+    def _islands(self) -> tuple[int, ...]:
+        """Lengths that fail and never passed, although a longer prompt passed often enough to be sound."""
+        line = self.line()
+        full = self.question.output_tokens
+        sound = [
+            length
+            for length, tally in line
+            if self.question.output_at(length) == full and self._vouched([(length, tally)])
+        ]
+        top = max(sound, default=0)
+        return tuple(length for length, tally in line if length < top and len(tally.failures) > 1 and not tally.passes)
+
+    def _clear_bounds(self, line: list[tuple[int, Tally]]) -> Bounds:
+        question = self.question
+        bad = [length for length, tally in line if tally.is_bad]
+        if question.top_is_trusted and not self.at(question.top).passes:
+            bad.append(question.top)
+        first_bad = min(bad, default=None)
+        high = question.top + 1 if first_bad is None else first_bad
+        good = [length for length, tally in line if tally.passes and length < high]
+        if question.trust_lo and question.start < high:
+            good.append(question.start)
+        last_good = max(good, default=None)
+        return Bounds(last_good or 0, high, last_good, first_bad, noisy=False)
+
+    def _noisy_bounds(self, line: list[tuple[int, Tally]]) -> Bounds:
+        question = self.question
+        bad = [at for at, (_, tally) in enumerate(line) if tally.is_bad]
+        unsound = (at for at in bad if line[at][1].refusals or not self._vouched(line[at:]))
+        stop = next(unsound, len(line))
+        first_bad = line[stop][0] if stop < len(line) else None
+        high = question.top + 1 if first_bad is None else first_bad
+        sound = (line[at][0] for at in reversed(range(stop)) if self._vouched(line[at:stop]))
+        last_good = next(sound, None)
+        if last_good is None and question.trust_lo and question.start < high:
+            last_good = question.start
+        below = [length for length in (question.baseline, question.start) if length < high]
+        return Bounds(last_good or max(below, default=0), high, last_good, first_bad, noisy=True)
+
+    def _vouched(self, line: list[tuple[int, Tally]]) -> bool:
+        """Is the first length of this piece of the line sound, by itself or by the longer prompts after it?
+
+        A longer prompt fails at no lower a rate, so its passes count for the shorter one, and so do its failures.
+        """
+        passes = failures = 0
+        for _, tally in line:
+            passes += len(tally.passes)
+            failures += len(tally.failures)
+            if self._outweighs(passes, failures, noisy=True):
+                return True
+        return False

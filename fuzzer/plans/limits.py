@@ -1,0 +1,104 @@
+"""Where does the target begin to refuse, and is the refusal clean? PURE.
+
+The limit counts prompt + output in most engines, the prompt alone in some, and the search sees only where prompts of
+one output length begin to be refused. So a limit that was learnt is claimed only as far as its two corners passed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fuzzer.model import Observation, ProbeSpec, Role, Side, side_of
+
+if TYPE_CHECKING:
+    from fuzzer.plans.ledger import Ledger
+
+
+def near_limit(ledger: Ledger) -> ProbeSpec | None:
+    """(limit - O, O), where nothing failed up to the advertised limit: the last length with its whole output."""
+    question = ledger.question
+    if not reached_limit(ledger) or question.limit is None:
+        return None
+    length = question.limit - question.output_tokens
+    if length < 1 or ledger.at(length).passes:
+        return None
+    return question.spec(length, Role.LIMIT, "the longest prompt that leaves room for the whole output")
+
+
+def reached_limit(ledger: Ledger) -> bool:
+    """Did every length pass that the advertised limit admits?"""
+    question = ledger.question
+    return question.longest is not None and ledger.bounds.last_good == question.longest == ledger.bounds.high - 1
+
+
+def over_limit(ledger: Ledger) -> ProbeSpec | None:
+    """One prompt just above the advertised limit, last: builds exist that hang after a clean refusal."""
+    question = ledger.question
+    if not reached_limit(ledger) or question.limit is None or Role.OVER_LIMIT in ledger.by_role:
+        return None
+    reason = "is a prompt above the limit refused, and the engine well after it?"
+    return question.spec(question.limit + 1, Role.OVER_LIMIT, reason, output_tokens=1)
+
+
+def over_limit_seen(ledger: Ledger) -> Observation | None:
+    """What came of the probe above the limit."""
+    return next(iter(ledger.by_role.get(Role.OVER_LIMIT, [])), None)
+
+
+def near_learnt_limit(ledger: Ledger) -> ProbeSpec | None:
+    """The corners of the next limit that the refusals leave possible."""
+    for limit in _candidates(ledger):
+        untried = [point for point in _corners(ledger, limit) if not _has_evidence(ledger, point)]
+        if not _stands(ledger, limit):
+            continue
+        if not untried:
+            return None
+        length, output = untried[0]
+        return ledger.question.spec(length, Role.LIMIT, f"is {limit} the limit?", output_tokens=output)
+    return None
+
+
+def learnt_limit(ledger: Ledger) -> int | None:
+    """The highest possible limit both of whose corners passed."""
+    for limit in _candidates(ledger):
+        if _stands(ledger, limit) and all(_has_evidence(ledger, point) for point in _corners(ledger, limit)):
+            return limit
+    return None
+
+
+def limit_failure(ledger: Ledger) -> Observation | None:
+    """A probe near the limit that was not refused and did not pass: something fails below the limit after all."""
+    fail_on = ledger.question.fail_on
+    probes = ledger.by_role.get(Role.LIMIT, [])
+    return next((seen for seen in probes if side_of(seen.outcome, fail_on) is Side.BAD), None)
+
+
+def _candidates(ledger: Ledger) -> list[int]:
+    """Limits that fit the refusals, the best supported first. Numbers in refusals lie in some builds: none is believed
+    below what passed, or above what any way of counting allows.
+    """
+    bounds, question = ledger.bounds, ledger.question
+    if bounds.first_bad is None or bounds.last_good is None:
+        return []
+    tally = ledger.at(bounds.first_bad)
+    passes = ledger.at(bounds.last_good).passes
+    if not tally.refusals or tally.failures or not passes:
+        return []
+    highest = max(seen.total for seen in passes)
+    stated = [seen.refusal_limit for seen in tally.refusals if seen.refusal_limit is not None]
+    fitting = [limit for limit in stated if bounds.last_good <= limit <= bounds.last_good + question.output_tokens]
+    return list(dict.fromkeys([*fitting, highest, bounds.last_good]))
+
+
+def _corners(ledger: Ledger, limit: int) -> list[tuple[int, int]]:
+    output = ledger.question.output_tokens
+    return [(limit - each, each) for each in dict.fromkeys((1, output)) if limit > each]
+
+
+def _has_evidence(ledger: Ledger, point: tuple[int, int]) -> bool:
+    tally = ledger.at(*point)
+    return bool(tally.passes or tally.all_failures or tally.refusals)
+
+
+def _stands(ledger: Ledger, limit: int) -> bool:
+    return not any(ledger.at(*point).is_bad for point in _corners(ledger, limit))

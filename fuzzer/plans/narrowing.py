@@ -1,0 +1,88 @@
+"""Which length narrows the bracket next? PURE."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from fuzzer.model import Outcome, ProbeSpec, Role
+from fuzzer.search import Belief, Halving, Search, Suspect, suspects_within
+
+if TYPE_CHECKING:
+    from fuzzer.plans.ledger import Ledger
+    from fuzzer.plans.question import BisectQuestion
+
+
+@lru_cache(maxsize=16)
+def search_of(question: BisectQuestion, draft_tokens: int | None) -> Search:
+    """The search that the question asks for, once k is known (None: it is not)."""
+    if question.strategy == "halving":
+        return Halving(question.start, question.top)
+    return belief_of(question, draft_tokens)
+
+
+@lru_cache(maxsize=16)
+def belief_of(question: BisectQuestion, draft_tokens: int | None) -> Belief:
+    """What is believed of the edge before anything long was sent."""
+    return Belief.over(
+        question.start,
+        question.top,
+        suspects=suspects_of(question),
+        output_tokens=question.output_tokens,
+        draft_tokens=draft_tokens,
+        trusted=question.top_is_trusted,
+        floor=question.baseline,
+    )
+
+
+def suspects_of(question: BisectQuestion) -> tuple[Suspect, ...]:
+    """The suspects of a question: those that were named, the limit, and round numbers."""
+    limit = () if question.limit is None else (Suspect(question.limit, "the advertised limit"),)
+    return suspects_within(question.baseline, question.top, (*question.suspects, *limit))
+
+
+def is_closed(ledger: Ledger) -> bool:
+    """Is the bracket as narrow as it was to become?"""
+    bounds = ledger.bounds
+    if bounds.first_bad is None:
+        return bounds.low >= ledger.question.top
+    return bounds.high - bounds.low <= max(ledger.question.resolution, 1)
+
+
+def narrow(ledger: Ledger) -> ProbeSpec | None:
+    """The next length of the search, until the bracket is closed."""
+    if is_closed(ledger):
+        return None
+    question, bounds = ledger.question, ledger.bounds
+    if question.max_deaths == 0 and bounds.low < (question.known_good or 0) < bounds.high:
+        assert question.known_good is not None
+        return question.spec(question.known_good, Role.SEARCH, "an earlier run recorded that it passes")
+    if bounds.noisy:
+        return _repeat(ledger)
+    length = _choice(ledger)
+    while ledger.missed(length):  # prompts of this mode come in steps
+        length += 1
+    if length >= bounds.high:
+        return None  # the bracket is one step wide
+    return question.spec(length, Role.SEARCH, f"the edge is in {bounds.low} .. {bounds.high - 1}")
+
+
+def _choice(ledger: Ledger) -> int:
+    bounds = ledger.bounds
+    return search_of(ledger.question, ledger.draft_tokens).next(bounds.low, bounds.high, ledger.search_price)
+
+
+def _repeat(ledger: Ledger) -> ProbeSpec:
+    """On a noisy edge a length is asked until it fails, or until its passes bear the claim."""
+    bounds = ledger.bounds
+    last = ledger.evidence[-1]
+    unsettled = last.spec.role is Role.SEARCH and bounds.low < last.length < bounds.high
+    length = last.length if unsettled else _choice(ledger)
+    passes = len(ledger.at(length).passes)
+    return ledger.question.spec(length, Role.SEARCH, f"a noisy edge: {length} has passed {passes} times, not enough")
+
+
+def took_the_engine_down(ledger: Ledger) -> bool:
+    """Is the engine fresh: was a death the last thing that happened?"""
+    last = ledger.seen[-1]
+    return bool(last.deaths or last.wedged) and last.outcome in {Outcome.DEATH, Outcome.HANG}

@@ -1,0 +1,37 @@
+"""Is there ground to stand on: does a short prompt pass, and does `lo`? PURE."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fuzzer.model import Finding, FindingKind, Halt, ProbeSpec, Role
+
+if TYPE_CHECKING:
+    from fuzzer.plans.ledger import Ledger
+
+
+def baseline(ledger: Ledger) -> ProbeSpec | Finding | None:
+    """One short prompt, so that offset, text, acceptance and k are known before anything long is sent."""
+    question = ledger.question
+    tally = ledger.at(question.baseline)
+    if tally.passes:
+        return None
+    if tally.refusals:
+        reason = f"even {question.baseline} tokens are refused: {tally.refusals[0].reason}"
+        return Finding(FindingKind.INCONCLUSIVE, reason, halt=Halt.UNUSABLE)
+    if len(tally.all_failures) >= 2:
+        reason = f"even {question.baseline} tokens fail ({tally.failures[0].outcome}, twice): it is not the length"
+        return Finding(FindingKind.NOT_LENGTH, reason, halt=Halt.NOT_LENGTH)
+    again = "the short prompt failed: is it the engine, or was it chance?"
+    return question.spec(question.baseline, Role.BASELINE, again if tally.all_failures else "what a short prompt shows")
+
+
+def verify_lo(ledger: Ledger) -> ProbeSpec | None:
+    """`lo` passes, or fails twice: then the search goes on below it."""
+    question = ledger.question
+    tally = ledger.at(question.start)
+    if question.trust_lo or tally.passes or tally.refusals or len(tally.all_failures) >= 2:
+        return None
+    if tally.all_failures:
+        return question.spec(question.start, Role.LO, "lo failed: once more, on an engine that is well")
+    return question.spec(question.start, Role.LO, "does lo pass?")

@@ -1,0 +1,127 @@
+"""What does a bisect want to know, and under which conditions? PURE, and JSON-able: it is stored with the run."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any, Literal
+
+from fuzzer.model import FAIL_ON_DEFAULT, Cache, Outcome, ProbeSpec, Role
+from fuzzer.search import Suspect
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from targets.base import Mode
+
+Strategy = Literal["auto", "halving"]
+
+BASELINE_LENGTH = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BisectQuestion:
+    """Lengths are prompt tokens, as the server counts them.
+
+    `limit` is what the target advertises; `hi` may be left out where it is known. `trust_hi`: `hi` is known to fail.
+    `known_good` is a last_good that an earlier run recorded for the same target: with `max_deaths` 0 nothing above it
+    (or above `lo`) is sent. `draft_tokens` is k where the user tells it; the counters of the run come first.
+
+    Raises ValueError where the lengths do not leave anything to ask.
+    """
+
+    lo: int
+    hi: int | None = None
+    limit: int | None = None
+    largest_prompt_below_limit: int = 1
+    resolution: int = 1
+    output_tokens: int = 32
+    trust_lo: bool = False
+    trust_hi: bool = False
+    suspects: tuple[Suspect, ...] = ()
+    strategy: Strategy = "auto"
+    confidence: float = 0.95
+    tolerate: float = 0.3
+    round_to: int = 16
+    require: int | None = None
+    max_deaths: int = 12
+    max_time_s: float | None = None
+    draft_tokens: int | None = None
+    known_good: int | None = None
+    fail_on: frozenset[Outcome] = FAIL_ON_DEFAULT
+    content: str = "words"
+    mode: Mode = "ids"
+    stream: bool = True
+    cache: Cache = "cold"
+
+    def __post_init__(self) -> None:
+        if self.hi is None and self.limit is None:
+            raise ValueError("neither hi nor the limit is known: there is no upper end to search below")
+        if self.lo < 1:
+            raise ValueError(f"lo is {self.lo}, and a prompt has at least one token")
+        if self.hi is not None and self.hi <= self.lo:
+            raise ValueError(f"hi is {self.hi}, which is not above lo ({self.lo})")
+        if self.top < 1:
+            raise ValueError(f"the limit is {self.limit}: no prompt fits")
+
+    @property
+    def longest(self) -> int | None:
+        """The longest prompt that the advertised limit admits."""
+        return None if self.limit is None else self.limit - self.largest_prompt_below_limit
+
+    @property
+    def top(self) -> int:
+        """The highest length that the search may ask: hi, cut to what the limit admits."""
+        return min(value for value in (self.hi, self.longest) if value is not None)
+
+    @property
+    def start(self) -> int:
+        """Where the search starts: lo, cut likewise."""
+        return min(self.lo, self.top)
+
+    @property
+    def baseline(self) -> int:
+        """The length of the short prompt that comes first."""
+        return max(1, min(BASELINE_LENGTH, self.start - 1))
+
+    @property
+    def top_is_trusted(self) -> bool:
+        """Is the top known to fail? A hi that was cut is another length than the one that is known."""
+        return self.trust_hi and self.top == self.hi
+
+    def output_at(self, length: int) -> int:
+        """The output tokens to ask for: what the limit leaves, so that no refusal of the sum masks an edge."""
+        if self.limit is None:
+            return self.output_tokens
+        return max(1, min(self.output_tokens, self.limit - length))
+
+    def spec(
+        self, length: int, role: Role, reason: str, *, output_tokens: int | None = None, stop_after: int | None = None
+    ) -> ProbeSpec:
+        """A probe under the conditions of the question. Only a stream can be left early (`stop_after`)."""
+        return ProbeSpec(
+            length=length,
+            output_tokens=self.output_at(length) if output_tokens is None else output_tokens,
+            role=role,
+            reason=reason,
+            content=self.content,
+            mode=self.mode,
+            stream=self.stream or stop_after is not None,
+            cache=self.cache,
+            stop_after=stop_after,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The question as plain JSON types."""
+        plain = asdict(self)
+        plain["fail_on"] = sorted(self.fail_on)
+        plain["suspects"] = [list(suspect) for suspect in self.suspects]
+        return plain
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> BisectQuestion:
+        """The question that `to_json` wrote; what it did not know yet takes its default."""
+        known = {item.name for item in fields(cls)}
+        values = {name: value for name, value in plain.items() if name in known}
+        values["fail_on"] = frozenset(Outcome(name) for name in values.get("fail_on", FAIL_ON_DEFAULT))
+        values["suspects"] = tuple(Suspect(*suspect) for suspect in values.get("suspects", ()))
+        return cls(**values)

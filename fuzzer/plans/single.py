@@ -1,0 +1,60 @@
+"""What does one length show? PURE: a plan of one probe, after a short one that tells what normal looks like."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fuzzer.model import Finding, FindingKind, Halt, Observation, ProbeSpec, Role, Side, side_of
+from fuzzer.plans.interruption import stopped, wait
+from fuzzer.plans.ledger import Ledger
+from fuzzer.plans.opening import baseline
+from fuzzer.recommend import confidence_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fuzzer.plans import Plan
+    from fuzzer.plans.question import BisectQuestion
+
+
+def single(question: BisectQuestion, facts: Iterable[Observation] = ()) -> Plan:
+    """Sends one prompt of `question.lo` tokens, whatever the limit is. A probe answers, so no cap is recommended."""
+    ledger = Ledger(question, facts)
+    while not isinstance(step := _next_step(ledger), Finding):
+        ledger.take((yield step))
+    return step
+
+
+def _next_step(ledger: Ledger) -> ProbeSpec | Finding:
+    if (end := stopped(ledger)) is not None:
+        halt, why = end
+        return Finding(FindingKind.INCONCLUSIVE, why, halt=halt)
+    question = ledger.question
+    asked = ledger.by_role.get(Role.SINGLE)
+    if asked:
+        return _finding(question, asked[-1])
+    reason = "the length that was asked for"
+    spec = question.spec(question.lo, Role.SINGLE, reason, output_tokens=question.output_tokens)
+    return wait(ledger) or baseline(ledger) or spec
+
+
+def _finding(question: BisectQuestion, seen: Observation) -> Finding:
+    reason = f"{seen.length} prompt tokens: {seen.outcome}: {seen.reason}"
+    match side_of(seen.outcome, question.fail_on):
+        case Side.GOOD:
+            confidence = confidence_of(1, 0, 0)
+            return Finding(
+                FindingKind.NONE,
+                reason,
+                last_good=seen.length,
+                last_good_total=seen.total,
+                verified_up_to=seen.length,
+                confidence=confidence,
+            )
+        case Side.LIMIT:
+            return Finding(FindingKind.CLEAN_LIMIT, reason, first_rejected=seen.length)
+        case Side.BAD:
+            confidence = confidence_of(0, 0, 1)
+            return Finding(FindingKind(seen.outcome.value), reason, first_bad=seen.length, confidence=confidence)
+        case Side.NOTHING:
+            return Finding(FindingKind.INCONCLUSIVE, reason, halt=Halt.UNUSABLE)

@@ -1,0 +1,56 @@
+"""On which terms are probes sent, whatever a plan asks? PURE, and JSON-able: stored with the run."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any, Self
+
+from fuzzer.model import FAIL_ON_DEFAULT, Cache, Outcome, ProbeSpec, Role
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from targets.base import Mode
+
+SHORT = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What every question of a list of probes has in common. `limit` is what the target advertises, tokens."""
+
+    limit: int | None = None
+    largest_prompt_below_limit: int = 1
+    output_tokens: int = 32
+    draft_tokens: int | None = None
+    max_deaths: int = 12
+    max_time_s: float | None = None
+    fail_on: frozenset[Outcome] = FAIL_ON_DEFAULT
+    content: str = "words"
+    mode: Mode = "ids"
+    stream: bool = True
+    cache: Cache = "cold"
+
+    def spec(self, length: int, role: Role, reason: str, **other: Any) -> ProbeSpec:  # noqa: ANN401  (its fields)
+        """A probe on these terms, but for what is said to be other."""
+        terms = {
+            "output_tokens": self.output_tokens,
+            "content": self.content,
+            "mode": self.mode,
+            "stream": self.stream,
+            "cache": self.cache,
+        }
+        return ProbeSpec(length=length, role=role, reason=reason, **{**terms, **other})
+
+    def to_json(self) -> dict[str, Any]:
+        """The question as plain JSON types."""
+        plain = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+        return plain | {"fail_on": sorted(self.fail_on)}
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> Self:
+        """The question that `to_json` wrote; what it did not know yet takes its default."""
+        known = {item.name for item in fields(cls)} & plain.keys()
+        values: dict[str, Any] = {name: plain[name] for name in known}
+        values = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+        return cls(**values | {"fail_on": frozenset(map(Outcome, values.get("fail_on", FAIL_ON_DEFAULT)))})

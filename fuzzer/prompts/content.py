@@ -1,0 +1,102 @@
+"""In which order do a prompt's tokens come? PURE: seeded streams, the same in every process and Python version.
+
+An alphabet is a sequence of units that are one token each: ids, or words. Randomness comes from
+`random.Random(str).random()` alone, whose stream Python promises to keep. So a recipe rebuilds its bytes.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from itertools import cycle, islice
+from typing import Generic, TypeVar
+
+from fuzzer.prompts.errors import PromptError
+from fuzzer.prompts.recipe import Recipe
+
+Unit = TypeVar("Unit")
+
+HEAD = 16  # tokens: a block of the usual prefix caches
+PERIOD = 500  # tokens: further apart than lookup drafters draft ahead, and soon enough to come round in a small prompt
+COPIED = 1024  # tokens: `copy` says at most so many again
+
+
+class Sequences(Generic[Unit]):
+    """Prompts over an alphabet of two units or more. A body is drawn once; a longer prompt only draws what is new."""
+
+    def __init__(self, alphabet: Sequence[Unit], instruction: Sequence[Unit]) -> None:
+        self._alphabet = alphabet
+        self._instruction = instruction
+        self._drawn: dict[tuple[str, str], tuple[list[Unit], Iterator[Unit]]] = {}
+
+    def head(self, recipe: Recipe) -> list[Unit]:
+        """The recipe's own first tokens: at most 16."""
+        draws = drawn(self._alphabet, f"{recipe.seed}/head/{recipe.front}")
+        return list(islice(draws, min(HEAD, recipe.tokens)))
+
+    def body(self, recipe: Recipe) -> list[Unit]:
+        """All that follows the head."""
+        count = max(0, recipe.tokens - HEAD)
+        key = (recipe.content, recipe.seed)
+        if key not in self._drawn:
+            self._drawn[key] = ([], stream(recipe.content, self._alphabet, f"{recipe.seed}/{recipe.content}"))
+        units, more = self._drawn[key]
+        units.extend(islice(more, max(0, count - len(units))))
+        return laid_over(units, count, self._instruction) if recipe.content == "copy" else units[:count]
+
+
+def stream(content: str, alphabet: Sequence[Unit], seed: str) -> Iterator[Unit]:
+    """An endless order of an alphabet. `copy` is `words` until `laid_over` has said its end again."""
+    match content:
+        case "words" | "copy":
+            return _walk(alphabet, seed)
+        case "repeat":
+            return cycle(shuffled(alphabet, seed)[:PERIOD])
+        case "random":
+            return drawn(alphabet, seed)
+        case _:
+            raise PromptError(f"no content is called {content}: use words, repeat, copy, random, code, cjk or a corpus")
+
+
+def shuffled(alphabet: Sequence[Unit], seed: str) -> list[Unit]:
+    """All units once, in the seed's order."""
+    draw = random.Random(seed).random  # noqa: S311  (reproducible on purpose)
+    order = sorted(range(len(alphabet)), key=[draw() for _ in alphabet].__getitem__)
+    return [alphabet[at] for at in order]
+
+
+def drawn(alphabet: Sequence[Unit], seed: str) -> Iterator[Unit]:
+    """Units drawn at random, each as likely as the next."""
+    draw, size = random.Random(seed).random, len(alphabet)  # noqa: S311  (reproducible on purpose)
+    while True:
+        yield alphabet[int(draw() * size)]
+
+
+def _walk(alphabet: Sequence[Unit], seed: str) -> Iterator[Unit]:
+    """Laps round a ring of a prime number of units, every lap with another stride.
+
+    Two neighbours a stride apart meet once a lap, and each stride has one lap: no pair comes twice in p * (p - 1)
+    units, and no unit comes twice in a lap. An endless text cannot repeat itself less.
+    """
+    ring = shuffled(alphabet, seed)[: _largest_prime(len(alphabet))]
+    size = len(ring)
+    for stride in cycle(shuffled(range(1, size), f"{seed}/strides")):
+        for at in range(0, size * stride, stride):
+            yield ring[at % size]
+
+
+def _largest_prime(limit: int) -> int:
+    return next(n for n in range(limit, 1, -1) if all(n % d for d in range(2, int(n**0.5) + 1)))
+
+
+def laid_over(body: Sequence[Unit], tokens: int, instruction: Sequence[Unit]) -> list[Unit]:
+    """`copy`: the body's end is the passage, then the instruction, then the passage's first half again.
+
+    So the answer that was asked for is the passage's second half. Too short a prompt has no copy in it.
+    """
+    repeated = min(COPIED, max(0, tokens - len(instruction)) // 3)
+    told = tokens - len(instruction) - repeated
+    if not repeated:
+        return list(body[:tokens])
+    start = told - 2 * repeated
+    return [*body[:told], *instruction, *body[start : start + repeated]]

@@ -1,0 +1,7 @@
+"""What stops us before a prompt can be built? Each message is a sentence with a next step."""
+
+from __future__ import annotations
+
+
+class PromptError(Exception):
+    """No exact prompt can be made from what we have: no readable tokenizer, an empty corpus, an unknown content."""
