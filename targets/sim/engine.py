@@ -216,6 +216,7 @@ class Engine:
                 yield LONG_S
             case "poison":
                 self._poison = rule
+                self.counters["poisoned"] = 1
                 yield from self._fail(flight, rule, rule.message)
             case _:
                 yield from self._fail(flight, rule, rule.message)

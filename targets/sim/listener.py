@@ -28,6 +28,7 @@ class Listener:
         self._config = uvicorn.Config(
             app,
             log_config=None,
+            log_level="critical",  # an answer that is cut short is the world's doing, not news
             access_log=False,
             lifespan="off",
             http="h11",

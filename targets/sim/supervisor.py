@@ -174,12 +174,14 @@ class Supervisor:
         child = seat.child
         assert child is not None
         await either(child.dead, seat.by_hand)
+        serves_no_more = bool(child.counters.get("poisoned"))  # a death, though the process lives on
         asked = not child.dead.is_set()
         await child.end()
         await self._enter(seat, Phase.DYING)
-        if not asked:
+        if not asked or serves_no_more:
             seat.deaths += 1
             self.deaths.append(DeathRecord(self.now, seat.index, seat.incarnation, child.pid, child.status))
+        if not asked:
             if self.world.death.stays:
                 await seat.by_hand.wait()
             elif not self.world.death.silent:
