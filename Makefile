@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types arrows docs docs-check check clean
+.PHONY: help demo demo-vllm test test-engines lint types arrows docs docs-check check clean
 
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -19,19 +19,26 @@ $(STAMP): pyproject.toml
 	@test -n "$(PYTHON)" || { echo "ctxfuzz needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 2; }
 	@if command -v uv >/dev/null; then \
 		test -x $(BIN)/python || uv venv --quiet --python $(PYTHON) $(VENV); \
-		uv pip install --quiet --python $(BIN)/python --editable . --group dev; \
+		uv pip install --quiet --python $(BIN)/python --editable . --group dev --group engines; \
 	else \
 		test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV); \
 		$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1' && \
-		$(BIN)/python -m pip install --quiet --editable . --group dev; \
+		$(BIN)/python -m pip install --quiet --editable . --group dev --group engines; \
 	fi
 	@touch $@
 
 demo: $(STAMP) ## Find the edge of a simulated engine that really dies
 	$(BIN)/ctxfuzz demo
 
-test: $(STAMP) ## Run all tests
-	$(BIN)/python -m pytest $(ARGS)
+demo-vllm: $(STAMP) ## The incident itself: installs vLLM (CPU) and finds where its drafter kills it
+	$(BIN)/python tests/engines/play_v1.py
+
+test: $(STAMP) ## Run all tests but those of engines that take minutes to install
+	$(BIN)/python -m pytest -m 'not engine' $(ARGS)
+
+test-engines: $(STAMP) ## Run the contract and every recipe against real engines, installed into .engines/
+	$(BIN)/python tests/engines/install.py
+	$(BIN)/python -m pytest -m engine $(ARGS)
 
 lint: $(STAMP) ## Check style and formatting
 	$(BIN)/ruff check .

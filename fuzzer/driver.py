@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 import anyio
 
 from fuzzer.errors import Interrupted
+from fuzzer.lastwords import LastWords, beside
 from fuzzer.model import (
     Corroboration,
     EngineDied,
@@ -31,7 +32,7 @@ from fuzzer.model import (
     Reviving,
     Role,
 )
-from fuzzer.observe import observe, signature
+from fuzzer.observe import observe
 from fuzzer.outcome import judge
 from fuzzer.probe import Prepared, gather, prepare
 from fuzzer.revival import Revival, revive
@@ -55,7 +56,7 @@ class Journal(Protocol):
 
     def complete(self, observation: Observation, evidence: Evidence, verdict: Verdict) -> None: ...
 
-    def died(self, seq: int, verdict: Verdict, words: str, at_s: float) -> None: ...
+    def died(self, seq: int, verdict: Verdict, signature: str, at_s: float, last_words: str = "") -> None: ...
 
     def revived(self, seq: int, revival: Revival, *, at_s: float, cost_s: float, canaries: int) -> None: ...
 
@@ -98,13 +99,14 @@ class Driver:
             if spec is None:
                 plan = make_plan(recorded)
                 spec = next(plan)
+            await self._mark()
             if recorded:
                 await self._revive(spec, f"resume/{self.standing.last_seq}")
             while True:
                 spec = plan.send(await self._step(spec))
         except StopIteration as end:
             finding: Finding = end.value
-            return finding
+            return replace(finding, reason=finding.reason + beside(self.standing.bugs))
 
     def _replay(self, plan: Plan, recorded: Sequence[Observation]) -> ProbeSpec | None:
         """The next question after all that is recorded; None if this version would have asked something else."""
@@ -134,48 +136,71 @@ class Driver:
         self.emit(ProbeStarted(seq, spec, deadline_s))
         evidence = await gather(self.rig, prepared, self.standing, self._teller(seq))
         verdict = self._with_unseen_death(judge(evidence), evidence)
+        words = await self._last_words(verdict)
         seen = observe(prepared, evidence, verdict, self.standing, started_s=started_s, ended_s=self.now())
+        if words.signature:
+            seen = replace(seen, signature=words.signature, signature_source="log")
         self.journal.complete(seen, evidence, verdict)
         if verdict.deaths:
-            self._tell_death(seen, verdict, evidence)
+            self._tell_death(seen, verdict, words)
         self.known = evidence.settled or evidence.after or self.known
         if evidence.cancelled:
             raise Interrupted(self.run)
         if _needs_revival(seen):
-            seen = await self._come_back(seen)
+            seen = await self._come_back(seen, evidence)
         self.standing = self.standing.after(seen)
         self.emit(ProbeEnded(seen))
+        await self._mark()
         return seen
 
     def _with_unseen_death(self, verdict: Verdict, evidence: Evidence) -> Verdict:
         """An engine that died between two probes: nobody's death, but a death."""
-        if self.known is None or evidence.before is None or self.rig.replicas:
+        looked = evidence.before
+        if looked is None and not verdict.deaths:  # else the change may be the death that the verdict counts
+            looked = evidence.after or evidence.settled
+        if self.known is None or looked is None or self.rig.replicas:
             return verdict
-        why = restarted(self.known, evidence.before)
+        why = restarted(self.known, looked)
         if why is None:
             return verdict
         self.emit(Note(f"the engine was restarted between two probes ({why}); it counts as a death of nobody's"))
         blames = verdict.blames or "nobody"
         return replace(verdict, deaths=verdict.deaths + 1, blames=blames)
 
-    def _tell_death(self, seen: Observation, verdict: Verdict, evidence: Evidence) -> None:
-        words = signature(evidence)
-        self._died_at = self.now()
-        self.journal.died(seen.seq, verdict, words, self._died_at)
-        length = seen.length if verdict.blames == "this" else None
-        self.emit(EngineDied(seen.seq, length, words, verdict.corroboration or Corroboration.PRESUMED))
+    async def _mark(self) -> None:
+        if self.rig.engine_log is not None:
+            await self.rig.engine_log.mark()
 
-    async def _come_back(self, seen: Observation) -> Observation:
-        revival = await self._revive(seen.spec, str(seen.seq))
-        self.known = await scrape(self.rig.target)
+    async def _last_words(self, verdict: Verdict) -> LastWords:
+        """What the engine's own log says of a death, where we are told where it is."""
+        if not verdict.deaths or self.rig.engine_log is None:
+            return LastWords()
+        return await self.rig.engine_log.last_words()
+
+    def _tell_death(self, seen: Observation, verdict: Verdict, words: LastWords) -> None:
+        self._died_at = self.now()
+        self.journal.died(seen.seq, verdict, seen.signature, self._died_at, words.lines)
+        if self.standing.is_another_bug(seen):
+            text = f"the engine died of something else this time: {seen.signature} (before: {self.standing.bugs[0]})"
+            self.emit(Note(text, level="warning"))
+            self.journal.note(text, self._died_at)
+        length = seen.length if verdict.blames == "this" else None
+        self.emit(EngineDied(seen.seq, length, seen.signature, verdict.corroboration or Corroboration.PRESUMED))
+
+    async def _come_back(self, seen: Observation, evidence: Evidence) -> Observation:
+        lived, looked = evidence.before, evidence.settled or evidence.after
+        revival = await self._revive(seen.spec, str(seen.seq), lived)
+        counted = seen.deaths > 0 or seen.wedged  # else whoever is there now is compared with whom we knew
+        if counted and (lived is None or looked is None or restarted(lived, looked) is None):
+            self.known = revival.born or await scrape(self.rig.target)
         if self.rig.stop.is_set() and not revival.came_back:
             raise Interrupted(self.run)
         cost_s, canaries = seen.cost_s + revival.took_s, seen.canaries + len(revival.canaries)
         self.journal.revived(seen.seq, revival, at_s=self.now(), cost_s=cost_s, canaries=canaries)
         return replace(seen, revival_s=revival.took_s, revived=revival.came_back, cost_s=cost_s, canaries=canaries)
 
-    async def _revive(self, spec: ProbeSpec, head: str) -> Revival:
-        revival = await revive(self.rig, spec, head, lambda took, words: self.emit(Reviving(took, words)))
+    async def _revive(self, spec: ProbeSpec, head: str, lived: Scrape | None = None) -> Revival:
+        revival = await revive(self.rig, spec, head, lambda took, words: self.emit(Reviving(took, words)), lived)
         if revival.said:
             self.emit(Note(revival.said, hint="check the command of --on-death", level="warning"))
         if revival.came_back:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fuzzer.model import Corroboration, Observation, Outcome
+from fuzzer.prompts.recipe import Recipe
 from fuzzer.store import Intent, summary
 from targets.base import Scrape, restarted
 
@@ -40,6 +41,10 @@ class StoreJournal:
         self.store.intend(self.run, intent)
 
     def complete(self, observation: Observation, evidence: Evidence, verdict: Verdict) -> None:
+        with self.store.together():
+            self._complete(observation, evidence, verdict)
+
+    def _complete(self, observation: Observation, evidence: Evidence, verdict: Verdict) -> None:
         self.store.complete(self.run, observation, summary(evidence, verdict))
         for poll in (*evidence.health_during, *evidence.health_after):
             if (poll.status, poll.fault) != self._health:
@@ -50,35 +55,70 @@ class StoreJournal:
                 self.run, evidence.canary, at_s=observation.ended_s, purpose="after-probe", seq=observation.seq
             )
 
-    def died(self, seq: int, verdict: Verdict, words: str, at_s: float) -> None:
+    def died(self, seq: int, verdict: Verdict, signature: str, at_s: float, last_words: str = "") -> None:
         blamed = seq if verdict.blames == "this" else None
         corroboration = verdict.corroboration or Corroboration.PRESUMED
-        self.store.death(self.run, blamed, at_s=at_s, corroboration=corroboration, signature=words)
+        with self.store.together():
+            self.store.death(
+                self.run,
+                blamed,
+                at_s=at_s,
+                corroboration=corroboration,
+                signature=signature,
+                last_words=last_words,
+            )
+            for _ in range(verdict.deaths - 1):  # unseen, before the probe left
+                self.store.death(self.run, None, at_s=at_s, corroboration=Corroboration.PROVEN)
 
     def revived(self, seq: int, revival: Revival, *, at_s: float, cost_s: float, canaries: int) -> None:
-        self.store.revived(
-            self.run,
-            seq,
-            at_s=at_s,
-            took_s=revival.took_s,
-            came_back=revival.came_back,
-            cost_s=cost_s,
-            canaries=canaries,
-        )
-        for canary in revival.canaries:
-            self.store.canary(self.run, canary, at_s=at_s, purpose="revival", seq=seq)
+        with self.store.together():
+            self.store.revived(
+                self.run,
+                seq,
+                at_s=at_s,
+                took_s=revival.took_s,
+                came_back=revival.came_back,
+                cost_s=cost_s,
+                canaries=canaries,
+            )
+            for canary in revival.canaries:
+                self.store.canary(self.run, canary, at_s=at_s, purpose="revival", seq=seq)
 
     def note(self, text: str, at_s: float) -> None:
         self.store.note(self.run, text, at_s=at_s)
 
 
-def close_open_intents(store: Store, run: str, now: Scrape | None) -> None:
-    """Close what a killed session left open as `abandoned`: no evidence.
+def settle(store: Store, run: str, now: Scrape | None) -> None:
+    """Write what a killed session had seen, or begun, and did not come to write. `now` is the engine as it is."""
+    with store.together():
+        _tell_the_last_death(store, run)
+        _close_open_intents(store, run, now)
 
-    An engine that started anew since the intent is a presumed death, charged to the budget though to no length.
+
+def _tell_the_last_death(store: Store, run: str) -> None:
+    """A probe's deaths are told after it: the session may have been killed in between."""
+    seen = store.observations(run)
+    untold = sum(probe.deaths for probe in seen) - len(store.deaths(run))
+    for _ in range(untold):
+        last = seen[-1]
+        store.death(
+            run,
+            last.seq if last.blames == "this" else None,
+            at_s=last.ended_s,
+            corroboration=last.corroboration or Corroboration.PRESUMED,
+            signature=last.signature,
+        )
+
+
+def _close_open_intents(store: Store, run: str, now: Scrape | None) -> None:
+    """What left and was not answered is `abandoned`: no evidence.
+
+    An engine that started anew since the intent is a presumed death, charged to the budget though to no length. The
+    probe before had its canary, so no doubt falls on that one.
     """
+    known = last_seen_engine(store, run)
     for intent in store.open_intents(run):
-        died = now is not None and restarted(_as_it_left(intent), now) is not None
+        died = now is not None and known is not None and restarted(known, now) is not None
         seen = Observation(
             seq=intent.seq,
             spec=intent.spec,
@@ -88,7 +128,6 @@ def close_open_intents(store: Store, run: str, now: Scrape | None) -> None:
             reason="ctxfuzz was killed while this probe was on its way",
             corroboration=Corroboration.PRESUMED if died else None,
             deaths=int(died),
-            blames="nobody" if died else None,
             sent_tokens=intent.sent_tokens,
             started_s=intent.started_s,
             ended_s=intent.started_s,
@@ -99,11 +138,16 @@ def close_open_intents(store: Store, run: str, now: Scrape | None) -> None:
 
 
 def last_seen_engine(history: History, run: str) -> Scrape | None:
-    """Who the engine was as the last probe of the run left, unless a death of it is already on record."""
-    intents, seen = history.intents(run), history.observations(run)
-    if not intents or not seen or seen[-1].deaths:
-        return None
-    return _as_it_left(intents[-1])
+    """Who the engine was when a probe of the run last left, unless a death since then is on record."""
+    buried = max((seen.seq for seen in history.observations(run) if seen.deaths), default=-1)
+    looks = (_as_it_left(intent) for intent in reversed(history.intents(run)) if intent.seq > buried)
+    return next((look for look in looks if look.starts), None)
+
+
+def recipe_of(intent: Intent) -> Recipe:
+    """What makes the prompt of a recorded probe again."""
+    kept: dict[str, Any] = {name: value for name, value in intent.recipe.items() if name != STARTS}
+    return Recipe(**kept)
 
 
 def _as_it_left(intent: Intent) -> Scrape:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from targets.base import DraftCounts, Health, Mode, ProxySign, Refusal, Reply, Scrape
 
 LengthSource = Literal["usage", "inferred"]
+SignatureSource = Literal["client", "log"]
 Cache = Literal["cold", "warm"]
 
 
@@ -82,6 +83,7 @@ class Role(StrEnum):
     AXIS = "axis"  # another output length around the edge: which sum is it?
     SCAN = "scan"
     SINGLE = "single"  # `ctxfuzz probe`
+    FIT = "fit"  # what a cap admits (`ctxfuzz verify`)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,7 @@ class ProbeSpec:
     """What a plan asks for: one generation of `length` prompt tokens with `output_tokens` asked.
 
     `wait_s`: let so many seconds pass first (busy). `stop_after`: close the stream after so many tokens.
+    `omit_max_tokens`: the request does not say how many; then `output_tokens` is the least that must come.
     """
 
     length: int
@@ -101,6 +104,7 @@ class ProbeSpec:
     cache: Cache = "cold"
     stop_after: int | None = None
     wait_s: float = 0.0
+    omit_max_tokens: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +225,7 @@ class Observation:
     retry_after_s: float | None = None
     next_step: str = ""
     signature: str = ""  # the engine's own words at a death: the error message, or a log line
+    signature_source: SignatureSource = "client"  # log: a line of the engine's own
     cut_s: float | None = None  # when the answer's stream was cut, in seconds since the request was begun
     yardstick: Baseline | None = None  # what this answer looks like, where it is a pass
 

@@ -19,7 +19,7 @@ def observe(
 ) -> Observation:
     """The observation of one probe. A probe without a usage has an inferred length: sent + offset."""
     counted = e.reply.usage.prompt_tokens
-    inferred = prepared.sent_tokens + (standing.offset or 0)
+    inferred = prepared.sent_tokens + (standing.offset(prepared.spec.mode) or 0)
     trusted = counted is not None and verdict.outcome is not Outcome.TRUNCATED
     return Observation(
         seq=prepared.seq,

@@ -115,6 +115,8 @@ def _door(e: Evidence) -> Verdict | None:
         return None
     if (died := death_proof(e)) is not None:
         return _death(f"HTTP {e.reply.status} from {sign.product}, and {died}", Corroboration.PROVEN)
+    if sign.kind == "broken" and not serves(e):
+        return None
     if sign.kind == "deadline" and not serves(e):
         after = describe_canary(e.canary) if e.canary else "no canary was sent"
         reason = f"{sign.product}'s deadline answered after {e.reply.ended_s:.0f} s, and {after}"

@@ -22,6 +22,7 @@ from targets.base import DraftCounts, Generation, Reply, Scrape, Target
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from fuzzer.enginelog import EngineLog
     from fuzzer.model import Canary
     from fuzzer.prompts import PromptSource
     from fuzzer.standing import Standing
@@ -39,7 +40,9 @@ class Rig:
     settings: Settings
     limit: int | None = None  # advertised or learnt, tokens
     replicas: bool = False
+    engine_log: EngineLog | None = None
     stop: anyio.Event = field(default_factory=anyio.Event)  # set: hang up and close the row
+    again: Recipe | None = None  # send this very prompt, whatever length is asked (`replay`)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,30 +64,34 @@ class Prepared:
 
 async def prepare(rig: Rig, spec: ProbeSpec, standing: Standing, seq: int) -> Prepared:
     """Build the request whose prompt the server will count as `spec.length` tokens, as far as the offset is known."""
-    traits = rig.target.traits
-    tokens = max(1, spec.length - (standing.offset or 0))
-    warm = spec.cache == "warm"
-    recipe = Recipe(spec.mode, tokens, spec.content, str(rig.settings.seed), str(seq), spec.cache)
-    prompt = await rig.prompts.rebuild(recipe)
-    generation = Generation(
-        prompt,
-        spec.output_tokens,
-        stream=spec.stream,
-        temperature=rig.settings.temperature,
-        ignore_eos=traits.ignore_eos,
-        min_tokens=_min_tokens(spec, traits.min_tokens and not traits.ignore_eos, rig.limit),
-        cache_salt=f"ctxfuzz-{rig.settings.seed}-{seq}" if traits.cache_salt and not warm else None,
-        stop_after=spec.stop_after,
-        cold=not warm,
-    )
+    tokens = max(1, spec.length - (standing.offset(spec.mode) or 0))
+    recipe = rig.again or Recipe(spec.mode, tokens, spec.content, str(rig.settings.seed), str(seq), spec.cache)
+    generation = await generation_of(rig, spec, recipe)
     body = rig.target.encode(generation)
     before = await scrape(rig.target)
     return Prepared(seq, spec, generation, body, hashlib.sha256(body).hexdigest(), recipe, before)
 
 
+async def generation_of(rig: Rig, spec: ProbeSpec, recipe: Recipe) -> Generation:
+    """The request of a recipe: over the same vocabulary, in the same dialect, the same one in any process."""
+    traits = rig.target.traits
+    warm = recipe.cache == "warm"
+    return Generation(
+        await rig.prompts.rebuild(recipe),
+        None if spec.omit_max_tokens else spec.output_tokens,
+        stream=spec.stream,
+        temperature=rig.settings.temperature,
+        ignore_eos=traits.ignore_eos,
+        min_tokens=_min_tokens(spec, traits.min_tokens and not traits.ignore_eos, rig.limit),
+        cache_salt=f"ctxfuzz-{recipe.seed}-{recipe.head}" if traits.cache_salt and not warm else None,
+        stop_after=spec.stop_after,
+        cold=not warm,
+    )
+
+
 def _min_tokens(spec: ProbeSpec, wanted: bool, limit: int | None) -> int | None:  # noqa: FBT001  (private)
     """Only where `ignore_eos` is not supported, and never above what the limit leaves."""
-    if not wanted:
+    if not wanted or spec.omit_max_tokens:
         return None
     room = spec.output_tokens if limit is None else min(spec.output_tokens, limit - spec.length)
     return max(1, room)
@@ -102,7 +109,7 @@ async def gather(rig: Rig, prepared: Prepared, standing: Standing, tell: Callabl
         spec=spec,
         reply=reply,
         sent_tokens=prepared.sent_tokens,
-        offset=standing.offset,
+        offset=standing.offset(spec.mode),
         estimated=prepared.generation.prompt.estimated,
         refusal=rig.target.refusal(reply),
         overload_s=rig.target.overload(reply),
@@ -113,7 +120,7 @@ async def gather(rig: Rig, prepared: Prepared, standing: Standing, tell: Callabl
         health_during=tuple(pulse.health),
         before=prepared.before,
         peak_running=pulse.peak_running,
-        baseline=standing.baseline,
+        baseline=standing.baseline(spec.mode),
         limit=rig.limit,
         replicas=rig.replicas,
         recent_cuts_s=standing.cuts_s,
@@ -168,7 +175,7 @@ async def _aftermath(
         (settings.grace_pass_s, PASS_INTERVAL_S) if fine else (settings.grace_failure_s, GRACE_INTERVAL_S)
     )
     polls = await grace(target, pulse, seconds=seconds, interval_s=interval)
-    e = replace(e, health_after=polls, after=after, draft=e.reply.draft or _drafted(e.before, after))
+    e = replace(e, health_after=polls, after=after, draft=e.reply.draft or drafted(e.before, after))
     if polls and polls[-1].fault is not None and polls[-1].fault.nothing_sent and not fine:
         return e  # nobody listens: a canary could only be refused
     tell(pulse, "canary")
@@ -183,7 +190,7 @@ async def _canary(rig: Rig, prepared: Prepared, deadline_s: float) -> Canary:
     return await sing(rig.target, rig.prompts, recipe, deadline_s)
 
 
-def _drafted(before: Scrape | None, after: Scrape | None) -> DraftCounts | None:
+def drafted(before: Scrape | None, after: Scrape | None) -> DraftCounts | None:
     """What was drafted between two scrapes, or None where the counters do not tell."""
     if before is None or after is None or before.draft is None or after.draft is None:
         return None

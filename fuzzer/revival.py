@@ -15,8 +15,8 @@ from tenacity.stop import stop_base
 
 from fuzzer.canary import TOKENS_IN, sing
 from fuzzer.prompts.recipe import Recipe
-from fuzzer.watch import POLL_TIMEOUT_S
-from targets.base import Health
+from fuzzer.watch import POLL_TIMEOUT_S, scrape
+from targets.base import Health, Scrape, restarted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,11 +34,16 @@ FIRST_CANARY_S = 120.0  # the first real generation may capture graphs
 
 @dataclass(frozen=True, slots=True)
 class Revival:
-    """How a wait for the engine ended. `took_s` counts from the begin of the wait; canaries are those that sang."""
+    """How a wait for the engine ended. `took_s` counts from the begin of the wait; canaries are those that sang.
+
+    `born` is the first look at a life after the one that died: should even that be gone when the next probe leaves, it
+    died unseen.
+    """
 
     came_back: bool
     took_s: float
     canaries: tuple[Canary, ...] = ()
+    born: Scrape | None = None
     said: str = ""  # what `--on-death` printed last, where it failed
 
 
@@ -52,17 +57,27 @@ class _Stopped(stop_base):
         return self.event.is_set()
 
 
-async def revive(rig: Rig, spec: ProbeSpec, head: str, tell: Callable[[float, str], None]) -> Revival:
-    """Wait until the engine serves again: health answers, a canary sings, and its time is steady."""
+async def revive(
+    rig: Rig, spec: ProbeSpec, head: str, tell: Callable[[float, str], None], died: Scrape | None = None
+) -> Revival:
+    """Wait until the engine serves again: health answers, a canary sings, and its time is steady.
+
+    `died` is the last look at the life that ended, where there was one.
+    """
     began = time.monotonic()
+    born: Scrape | None = None
     said = await _help(rig, rig.settings.on_death) if rig.settings.on_death else ""
     sung: list[Canary] = []
 
     async def attempt() -> bool:
+        nonlocal born
         health = await _health(rig)
         tell(time.monotonic() - began, _spell(health))
         if health.fault is not None and health.fault.nothing_sent:
             return False
+        if born is None and died is not None:
+            seen = await scrape(rig.target)
+            born = seen if seen is not None and restarted(died, seen) else None
         canary = await _canary(rig, spec, f"{head}/{len(sung)}", FIRST_CANARY_S)
         if canary.ok:
             sung.append(canary)
@@ -78,7 +93,7 @@ async def revive(rig: Rig, spec: ProbeSpec, head: str, tell: Callable[[float, st
     came_back = bool(await retrying(attempt))
     if came_back:
         await _steady(rig, spec, head, sung)
-    return Revival(came_back, time.monotonic() - began, tuple(sung), said)
+    return Revival(came_back, time.monotonic() - began, tuple(sung), born, said)
 
 
 async def _steady(rig: Rig, spec: ProbeSpec, head: str, sung: list[Canary]) -> None:

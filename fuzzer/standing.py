@@ -7,8 +7,13 @@ answer looks like, how long a pass takes, which life the engine is in.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
+from fuzzer.lastwords import same_bug
 from fuzzer.model import Baseline, Observation, Outcome, Role
+
+if TYPE_CHECKING:
+    from targets.base import Mode
 
 SHORTEST_DEADLINE_S = 60.0
 TIMES_PREDICTED = 10.0
@@ -16,10 +21,10 @@ TIMES_PREDICTED = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The fold. `offset` is what the server adds to our count, in tokens; None until a usage has told."""
+    """The fold. `offsets` are what the server adds to our count, in tokens, for each mode that a usage has told."""
 
-    offset: int | None = None
-    baseline: Baseline | None = None
+    offsets: tuple[tuple[Mode, int], ...] = ()
+    baselines: tuple[tuple[Mode, Baseline], ...] = ()
     passes: tuple[tuple[int, float], ...] = ()  # (length, seconds) of the slowest pass at each new longest length
     cuts_s: tuple[float, ...] = ()
     incarnation: int = 0
@@ -27,11 +32,20 @@ class Standing:
     deaths: int = 0
     active_s: float = 0.0
     last_seq: int = 0
+    bugs: tuple[str, ...] = ()  # signatures from the engine's own log, one for each bug
 
     @property
     def fresh(self) -> bool:
         """True where the next probe is the first real request of a life that began during this run."""
         return self.incarnation > 0 and self.ordinal == 0
+
+    def offset(self, mode: Mode) -> int | None:
+        """What the server adds to a prompt that is sent in this way (BOS, template), in tokens; None: not known yet."""
+        return dict(self.offsets).get(mode)
+
+    def baseline(self, mode: Mode) -> Baseline | None:
+        """What a good answer to a prompt that is sent in this way looks like; None: not known yet."""
+        return dict(self.baselines).get(mode)
 
     def after(self, seen: Observation) -> Standing:
         """The standing after one more observation."""
@@ -39,8 +53,8 @@ class Standing:
         served = seen.outcome is not Outcome.ABANDONED
         return replace(
             self,
-            offset=self._offset(seen),
-            baseline=self._baseline(seen),
+            offsets=self._offsets(seen),
+            baselines=self._baselines(seen),
             passes=self._passes(seen),
             cuts_s=self.cuts_s if seen.cut_s is None else (*self.cuts_s[-4:], seen.cut_s),
             incarnation=self.incarnation + new_life,
@@ -48,7 +62,16 @@ class Standing:
             deaths=self.deaths + seen.deaths,
             active_s=max(self.active_s, seen.ended_s),
             last_seq=max(self.last_seq, seen.seq),
+            bugs=(*self.bugs, seen.signature) if self._names_a_bug(seen) else self.bugs,
         )
+
+    def is_another_bug(self, seen: Observation) -> bool:
+        """True where the engine's log names something else for this death than for all before it."""
+        return bool(self.bugs) and self._names_a_bug(seen)
+
+    def _names_a_bug(self, seen: Observation) -> bool:
+        told = seen.deaths > 0 and seen.signature_source == "log"
+        return told and not any(same_bug(seen.signature, known) for known in self.bugs)
 
     def deadline_s(self, length: int, timeout_s: float) -> float:
         """Seconds without progress that make a hang: min(timeout, max(60 s, 10 x the time predicted)).
@@ -63,23 +86,24 @@ class Standing:
         predicted = took * (length / max(at, 1)) ** 2
         return min(timeout_s, max(SHORTEST_DEADLINE_S, TIMES_PREDICTED * predicted))
 
-    def _offset(self, seen: Observation) -> int | None:
-        if seen.outcome is Outcome.PASS and seen.length_source == "usage":
-            return seen.length - seen.sent_tokens
-        return self.offset
+    def _offsets(self, seen: Observation) -> tuple[tuple[Mode, int], ...]:
+        if seen.outcome is not Outcome.PASS or seen.length_source != "usage":
+            return self.offsets
+        others = (known for known in self.offsets if known[0] != seen.spec.mode)
+        return (*others, (seen.spec.mode, seen.length - seen.sent_tokens))
 
-    def _baseline(self, seen: Observation) -> Baseline | None:
+    def _baselines(self, seen: Observation) -> tuple[tuple[Mode, Baseline], ...]:
         """Good answers only; the first one sets the yardstick, later ones can only make it more lenient."""
-        if seen.outcome is not Outcome.PASS or seen.yardstick is None:
-            return self.baseline
-        mark = seen.yardstick
-        if self.baseline is None:
-            return mark if seen.spec.role is Role.BASELINE or seen.spec.role is Role.SINGLE else None
-        return replace(
-            self.baseline,
-            repeats=self.baseline.repeats or mark.repeats,
-            has_replacement=self.baseline.has_replacement or mark.has_replacement,
-        )
+        mark, mode = seen.yardstick, seen.spec.mode
+        known = self.baseline(mode)
+        if seen.outcome is not Outcome.PASS or mark is None:
+            return self.baselines
+        if known is not None:
+            repeats, replacement = known.repeats or mark.repeats, known.has_replacement or mark.has_replacement
+            mark = replace(known, repeats=repeats, has_replacement=replacement)
+        elif seen.spec.role not in {Role.BASELINE, Role.SINGLE}:
+            return self.baselines
+        return (*(other for other in self.baselines if other[0] != mode), (mode, mark))
 
     def _passes(self, seen: Observation) -> tuple[tuple[int, float], ...]:
         if seen.outcome is not Outcome.PASS or seen.spec.stop_after is not None:

@@ -154,11 +154,12 @@ class ProxySign:
     """The answer is somebody else's than the engine's: what kind, whose, and which setting changes it.
 
     `body-limit`: 413 that is no engine's; `deadline`: 408, 504, 524; `upstream-lost`: the proxy lost the engine (nginx
-    502, Envoy 503, LiteLLM 500 "Connection error", Cloudflare 520); `auth`: 401, 403, 407; `redirect`: 3xx;
+    502, Envoy 503, LiteLLM 500 "Connection error", Cloudflare 520); `broken`: it failed itself, or hides how the engine
+    did; `auth`: 401, 403, 407; `redirect`: 3xx;
     `not-found`: 404 or an unknown model; `bad-request`: the proxy cannot take this form of request.
     """
 
-    kind: Literal["body-limit", "deadline", "upstream-lost", "auth", "redirect", "not-found", "bad-request"]
+    kind: Literal["body-limit", "deadline", "upstream-lost", "broken", "auth", "redirect", "not-found", "bad-request"]
     product: str  # nginx, envoy, litellm, cloudflare, or "a proxy"
     advice: str  # a sentence that names the setting to change
 

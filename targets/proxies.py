@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from targets.base import Reply
 
-Kind = Literal["body-limit", "deadline", "upstream-lost", "auth", "redirect", "not-found", "bad-request"]
+Kind = Literal["body-limit", "deadline", "upstream-lost", "broken", "auth", "redirect", "not-found", "bad-request"]
 
 _A_PROXY = "a proxy"
 _SERVERS = ("nginx", "openresty", "envoy", "cloudflare", "awselb", "caddy", "haproxy", "traefik", "litellm", "varnish")
@@ -41,10 +41,12 @@ _DEADLINE = {
 }
 _ADVICE = {
     "upstream-lost": "The proxy lost the engine: see the engine's own log, or point --health-url at the engine itself.",
+    "broken": "The proxy failed itself: see its error log. If it hides the engine's: proxy_intercept_errors off.",
     "auth": "Give a valid key with --api-key or OPENAI_API_KEY.",
     "not-found": "Check --url (its path, with or without /v1) and --model.",
     "bad-request": "This route of the proxy takes no token ids: use its text-completion-openai/ route, or --mode text.",
 }
+_OWN_PAGES = {"nginx", "haproxy"}  # a 500 in HTML is theirs: engines err in JSON
 _LOST_STATUS = {502, 503, 520, 521, 522, 523}
 _LOST_WORDS = re.compile(r"upstream connect error|no healthy upstream|connection (?:error|refused|reset)|bad gateway")
 
@@ -96,7 +98,10 @@ def _kind(reply: Reply, words: str, by: str | None) -> Kind | None:
     lost = _LOST_WORDS.search(words) is not None
     if reply.status in _LOST_STATUS and (lost or (by is not None and reply.error is None)):
         return "upstream-lost"
-    return "upstream-lost" if reply.status == 500 and by == "litellm" and lost else None
+    if reply.status == 500 and by == "litellm" and lost:
+        return "upstream-lost"
+    own_page = by in _OWN_PAGES and "<html" in words
+    return "broken" if reply.status == 500 and own_page and reply.error is None else None
 
 
 def _advice(kind: Kind, by: str, reply: Reply) -> str:

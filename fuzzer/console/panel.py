@@ -49,6 +49,16 @@ def summary_panel(shown: Summary, width: int) -> RenderableType:
     )
 
 
+def show_rows(console: Console, rows: Sequence[tuple[str, str]]) -> None:
+    """Labelled lines, folded to the terminal's width."""
+    grid = Table.grid(padding=(0, GAP))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for label, text in rows:
+        grid.add_row(label, Text(text, "yellow" if label == "but" else "default"))
+    console.print(grid)
+
+
 def runs_table(rows: Sequence[tuple[str, ...]], width: int) -> RenderableType:
     """The list of runs, with as many columns as `width` cells hold."""
     table = Table(box=None, padding=(0, GAP, 0, 0), header_style="dim")

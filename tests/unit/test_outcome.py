@@ -364,6 +364,14 @@ def test_a_proxys_deadline_over_an_engine_that_hangs_is_a_hang() -> None:
     assert judge(evidence(reply, proxy=sign, canary=replace(CANARY_HANGS, status=504))).outcome is Outcome.HANG
 
 
+def test_a_proxy_that_failed_itself_is_no_edge_unless_the_engine_is_gone_too() -> None:
+    sign = ProxySign("broken", "nginx", "see its error log")
+    reply = Reply(sent=True, status=500, complete=True, excerpt="<html>")
+    assert judge(evidence(reply, proxy=sign)).outcome is Outcome.INFRA
+    assert judge(evidence(reply, proxy=sign, canary=CANARY_500)).outcome is Outcome.DEATH
+    assert judge(evidence(reply, proxy=sign, **REBORN)).outcome is Outcome.DEATH
+
+
 def test_streams_cut_at_a_near_constant_time_are_a_proxys_deadline() -> None:
     cut = Reply(sent=True, status=200, fault=Fault.CUT, ended_s=60.2)
     assert judge(evidence(cut, recent_cuts_s=(60.0, 60.1))).outcome is Outcome.INFRA

@@ -57,13 +57,13 @@ def test_a_death_before_a_probe_makes_that_probe_the_first_of_the_new_life() -> 
 
 def test_the_baseline_is_set_by_the_short_probe_and_only_becomes_more_lenient() -> None:
     standing = Standing().after(seen(64, role=Role.BASELINE))
-    assert standing.baseline == TEXT
+    assert standing.baseline("ids") == TEXT
     looping = standing.after(seen(9000, yardstick=Baseline(has_text=False, repeats=True, full_output=False)))
-    assert looping.baseline == Baseline(repeats=True)
+    assert looping.baseline("ids") == Baseline(repeats=True)
 
 
 def test_a_long_probe_is_no_baseline() -> None:
-    assert Standing().after(seen(9000)).baseline is None
+    assert Standing().after(seen(9000)).baseline("ids") is None
 
 
 def test_the_deadline_follows_the_longest_shorter_pass() -> None:
@@ -87,3 +87,21 @@ def test_cuts_are_kept_for_the_clock_that_may_make_them() -> None:
     for _ in range(3):
         standing = standing.after(seen(10, Outcome.DEATH, cut_s=60.0))
     assert standing.cuts_s == (60.0, 60.0, 60.0)
+
+
+def test_each_mode_has_its_own_offset_and_yardstick() -> None:
+    """A template adds tokens to a chat alone, and a chat may be answered without text where a completion has some."""
+    chat = seen(76, sent_tokens=64, role=Role.BASELINE, yardstick=Baseline(has_text=False))
+    standing = Standing().after(seen(64, role=Role.BASELINE)).after(replace(chat, spec=replace(chat.spec, mode="chat")))
+    assert (standing.offset("ids"), standing.offset("chat"), standing.offset("text")) == (0, 12, None)
+    assert (standing.baseline("ids"), standing.baseline("chat")) == (TEXT, Baseline(has_text=False))
+
+
+def test_each_bug_that_the_engines_log_names_is_counted_once() -> None:
+    died = seen(300, Outcome.DEATH, deaths=1, signature="IndexError at 0x10", signature_source="log")
+    standing = Standing().after(died)
+    assert not Standing().is_another_bug(died)
+    assert not standing.is_another_bug(replace(died, signature="IndexError at 0x77"))
+    assert not standing.is_another_bug(replace(died, signature="connection reset", signature_source="client"))
+    assert standing.is_another_bug(replace(died, signature="CUDA error"))
+    assert standing.after(replace(died, signature="CUDA error")).bugs == ("IndexError at 0x10", "CUDA error")
