@@ -1,0 +1,103 @@
+"""How are the controls of an edge asked, and found again? Each is a run of its own that names the run it belongs to.
+
+A control is sent `first_bad` alone, after a short prompt; the edge stands sealed before the first of them is asked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from fuzzer.cli import questions, session
+from fuzzer.errors import RunStopped
+from fuzzer.model import FindingKind, Note
+from fuzzer.report.attribution import Attribution, Control
+from fuzzer.store import History
+from targets.detect import connect
+from targets.errors import TargetUnusable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    import anyio
+
+    from fuzzer.cli.flags import CommonFlags
+    from fuzzer.cli.watching import Listeners
+    from fuzzer.store import Run
+
+CONTROLS: Final = "controls"
+CONTROL_OF: Final = "control_of"
+NAME: Final = "control"
+NO_EDGE = frozenset({FindingKind.INCONCLUSIVE, FindingKind.NOT_LENGTH})
+
+
+def controls_of(run: Run) -> list[tuple[str, str]]:
+    """The controls that a run was begun with, as (name, URL)."""
+    given = run.record.settings.get(CONTROLS)
+    return [(str(name), str(url)) for name, url in given] if isinstance(given, list) else []
+
+
+async def reached(flags: CommonFlags, controls: Sequence[tuple[str, str]]) -> None:
+    """A control that cannot be used is better known before the engine dies for it. Raises TargetUnusable."""
+    for _, url in controls:
+        target, _ = await connect(
+            url,
+            engine=flags.engine,
+            model=flags.model,
+            api_key=flags.api_key,
+            headers=flags.headers,
+            cacert=None if flags.cacert is None else str(flags.cacert),
+            insecure=flags.insecure,
+        )
+        await target.aclose()
+
+
+async def ask_controls(
+    flags: CommonFlags,
+    controls: Sequence[tuple[str, str]],
+    result: session.Result,
+    listeners: Listeners,
+    stop: anyio.Event,
+) -> None:
+    """Send `first_bad` to each control, on the terms of the edge. What keeps one from answering is said."""
+    finding = result.finding
+    if finding.first_bad is None or finding.kind in NO_EDGE:
+        return
+    for name, url in controls:
+        there = _there(flags, url)
+        try:
+            async with session.opened(there) as opened:
+                asked = questions.to_probe(opened, finding.first_bad)
+                notes = {CONTROL_OF: result.run_row.run, NAME: name}
+                await opened.run("control", asked, listeners, stop, plan="probe", notes=notes)
+        except (TargetUnusable, RunStopped) as fault:
+            for listener in listeners:
+                listener(Note(f"the control {name} could not be asked: {fault}", level="warning"))
+
+
+def _there(flags: CommonFlags, url: str) -> CommonFlags:
+    """The flags for a control: what a session was told of the target's own engine is not the control's."""
+    return replace(
+        flags, url=url, health_url=None, metrics_url=None, on_death=None, engine_log=None, engine_log_cmd=None
+    )
+
+
+def recorded(db: Path, run: Run) -> Attribution | None:
+    """What the controls of a run came to; None where it had none, or no edge to ask them about."""
+    controls, finding = controls_of(run), run.finding
+    if not controls or finding is None or finding.first_bad is None or finding.kind in NO_EDGE:
+        return None
+    with History.open(db) as history:
+        asked = {
+            str(each.record.settings.get(NAME)): each
+            for each in reversed(history.runs())
+            if each.record.settings.get(CONTROL_OF) == run.run
+        }
+    told = (
+        Control(name, url, None, None, "it could not be asked")
+        if (there := asked.get(name)) is None
+        else Control.of(name, url, there.run, there.finding)
+        for name, url in controls
+    )
+    return Attribution(finding.first_bad, tuple(told))

@@ -1,0 +1,76 @@
+"""What does the result of each kind of run print, and with which exit code does it leave?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from fuzzer.cli import attribution, results
+from fuzzer.cli.exits import BY_HALT, Exit, exit_of
+from fuzzer.cli.streams import emit
+from fuzzer.errors import UsageFault
+from fuzzer.plans.verify import VerifyQuestion, checks
+from fuzzer.report import sweep as sweep_report
+from fuzzer.report import verify as verify_report
+from fuzzer.report.finding import finding_object
+from fuzzer.report.summary import Facts, summary
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from fuzzer.cli.flags import CommonFlags
+    from fuzzer.cli.session import Result
+
+
+def conclude(
+    flags: CommonFlags, result: Result, require: int | None, *, next_: Sequence[str], junit: Path | None
+) -> Exit:
+    """Print a run that ended. Raises UsageFault where the JUnit file cannot be written."""
+    match result.run_row.record.plan:
+        case "sweep":
+            return _sweep(flags, result)
+        case "verify":
+            return _verify(flags, result, junit)
+        case _:
+            return _finding(flags, result, require, next_)
+
+
+def _finding(flags: CommonFlags, result: Result, require: int | None, next_: Sequence[str]) -> Exit:
+    run, finding, seen, elapsed_s = result.run_row, result.finding, result.observations, result.elapsed_s
+    attributed = attribution.recorded(flags.db, run)
+    if flags.json:
+        extra = {} if attributed is None else {"attribution": attributed.to_json()}
+        results.emit_json(finding_object(run, finding, seen, elapsed_s) | extra)
+    else:
+        shown = summary(Facts(run, finding, seen, elapsed_s, str(flags.db), attributed))
+        results.emit_summary(replace(shown, commands=tuple(next_) or shown.commands))
+    return exit_of(finding, require)
+
+
+def _sweep(flags: CommonFlags, result: Result) -> Exit:
+    run, finding, seen = result.run_row, result.finding, result.observations
+    if flags.json:
+        results.emit_json(sweep_report.sweep_object(run, finding, seen, result.elapsed_s))
+    else:
+        emit(sweep_report.table(seen))
+        shown = summary(Facts(run, finding, seen, result.elapsed_s, str(flags.db)))
+        results.emit_summary(shown)
+    return exit_of(finding)
+
+
+def _verify(flags: CommonFlags, result: Result, junit: Path | None) -> Exit:
+    run, finding, seen = result.run_row, result.finding, result.observations
+    told = checks(VerifyQuestion.from_json(run.record.question), seen)
+    if junit is not None:
+        try:
+            junit.write_text(verify_report.junit(run, told), encoding="utf-8")
+        except OSError as error:
+            raise UsageFault(f"{junit} cannot be written: {error.strerror}. Choose another --junit FILE.") from None
+    if flags.json:
+        results.emit_json(verify_report.verify_object(run, finding, seen, result.elapsed_s, told))
+    else:
+        emit(verify_report.as_text(told, finding))
+    if finding.halt is not None:
+        return BY_HALT[finding.halt]
+    return Exit.ANSWERED if finding.cap is not None else Exit.BAD_NEWS

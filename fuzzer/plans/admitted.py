@@ -1,0 +1,106 @@
+"""What does a cap admit and forbid, as probes, and is each answer the right one? PURE."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fuzzer.model import Observation, Outcome, ProbeSpec, Role
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from fuzzer.plans.verify import VerifyQuestion
+    from targets.base import Mode
+
+ANSWERED = frozenset({Outcome.PASS, Outcome.DEGRADED})
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One probe of the list, and how its answer reads: whether it is the right one, and what it was."""
+
+    name: str
+    spec: ProbeSpec
+    read: Callable[[Observation], tuple[bool, str]]
+
+
+def admitted(question: VerifyQuestion, mode: Mode) -> Iterator[Item]:
+    """All that fills the cap to the last token, streamed and not.
+
+    What asks for more than fits comes before what leaves the number out: where the cap is not in force, the first shows
+    it with a sum that is still known to hold, and the second might ask for a whole window.
+    """
+    cap, output = question.cap, question.output_tokens
+    longest = cap - max(1, question.largest_prompt_below_limit)
+
+    def spec(length: int, reason: str, **other: object) -> ProbeSpec:
+        return question.spec(length, Role.FIT, reason, mode=mode, **other)
+
+    yield Item(
+        f"{mode}: {cap - output} + {output}, streamed",
+        spec(cap - output, "the longest prompt with its whole output", stream=True),
+        passes,
+    )
+    yield Item(
+        f"{mode}: {longest} + 1, whole",
+        spec(longest, "the longest prompt of all", stream=False, output_tokens=1),
+        passes,
+    )
+    yield Item(
+        f"{mode}: {cap - output} + {2 * output}, more than fits",
+        spec(cap - output, "more output than the cap leaves", stream=False, output_tokens=2 * output),
+        lambda seen: held_to(cap, seen),
+    )
+    yield Item(
+        f"{mode}: {cap - output}, max_tokens left out",
+        spec(
+            cap - output,
+            "the number left out",
+            stream=True,
+            output_tokens=1,
+            omit_max_tokens=True,
+            stop_after=output + 8,
+        ),
+        passes,
+    )
+
+
+def over(question: VerifyQuestion, length: int, mode: Mode) -> Item:
+    """A prompt of so many tokens, which are more than the cap."""
+    reason = "is what the cap forbids refused, and the engine well after it?"
+    spec = question.spec(length, Role.OVER_LIMIT, reason, mode=mode, output_tokens=1)
+    return Item(f"{mode}: {length} + 1, above the cap", spec, _refused)
+
+
+def passes(seen: Observation) -> tuple[bool, str]:
+    """Is it the right answer to what the cap admits?"""
+    if seen.outcome is Outcome.REJECTED:
+        return False, f"refused, though the cap admits it: {seen.reason}"
+    if seen.outcome in ANSWERED:
+        given = f"{seen.completion_tokens} of {seen.spec.output_tokens} output tokens"
+        return not seen.clamped, f"clamped: {given}" if seen.clamped else "answered"
+    return False, f"{seen.outcome}: {seen.reason}"
+
+
+def held_to(cap: int, seen: Observation) -> tuple[bool, str]:
+    """Is it the right answer to more than fits? Refusals and clamps both hold, and an early end does."""
+    if seen.outcome is Outcome.REJECTED:
+        return True, "refused cleanly"
+    if seen.outcome not in ANSWERED:
+        return False, f"{seen.outcome}: {seen.reason}"
+    total = seen.length + (seen.completion_tokens or 0)
+    if total > cap:
+        return False, f"answered with {total} tokens in all: the cap is not in force"
+    how = "clamped" if seen.clamped else "answered"
+    given = "an untold number" if seen.completion_tokens is None else seen.completion_tokens
+    return True, f"{how}: {given} of {seen.spec.output_tokens} output tokens"
+
+
+def _refused(seen: Observation) -> tuple[bool, str]:
+    """Is it the right answer to what the cap forbids?"""
+    if seen.outcome is Outcome.REJECTED:
+        return True, "refused cleanly, and the engine is well"
+    if seen.outcome in ANSWERED:
+        return False, "answered: the cap is not in force"
+    return False, f"{seen.outcome}: {seen.reason}"

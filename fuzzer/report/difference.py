@@ -1,0 +1,157 @@
+"""What has moved between two runs: the boundary, the limit, acceptance, the engine's words? PURE.
+
+Nothing is said to have moved that the runs do not show: two brackets that overlap may hold the same edge, and
+acceptance differs only by more than its own scatter.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from statistics import fmean, variance
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from fuzzer.model import FindingKind, Observation, Outcome
+from fuzzer.report.finding import death_signatures, draft_tokens
+from fuzzer.report.words import tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fuzzer.model import Finding
+    from fuzzer.store import Run
+
+SCHEMA: Final = "ctxfuzz.diff/1"
+CONDITIONS: Final = ("output_tokens", "content", "cache")
+SPREAD: Final = 3.0  # standard errors
+LEAST: Final = 0.1  # of the accepted tokens per step
+Verdict = Literal["same", "better", "worse", "moved", "unknown"]
+UNSURE = frozenset({FindingKind.INCONCLUSIVE, FindingKind.NOT_LENGTH})
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two runs."""
+
+    run: Run
+    finding: Finding
+    seen: Sequence[Observation]
+
+    @property
+    def slack(self) -> int:
+        """How far an edge may move by luck alone, in tokens: drafts that happen to be accepted move it by up to k."""
+        return draft_tokens(self.seen) or 0
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One line: what it is, how it was and is, and what to think of it."""
+
+    what: str
+    before: str
+    after: str
+    verdict: Verdict
+
+
+def unlike(before: Side, after: Side) -> list[str]:
+    """The conditions under which the two runs cannot be compared."""
+    asked = [(name, before.run.record.question.get(name), after.run.record.question.get(name)) for name in CONDITIONS]
+    return [f"{name} was {old} and is {new}" for name, old, new in asked if old != new]
+
+
+def changes(before: Side, after: Side) -> list[Change]:
+    """Every line of the comparison."""
+    records = before.run.record, after.run.record
+    return [
+        _plain("engine", *(f"{each.engine} {each.engine_version or '-'}" for each in records)),
+        _plain("limit", *(tokens(each.limit) for each in records)),
+        _boundary(before, after),
+        _cap(before, after),
+        _acceptance(before, after),
+        _plain("last words", *("; ".join(death_signatures(each.seen)) or "-" for each in (before, after))),
+    ]
+
+
+def is_worse(found: Sequence[Change]) -> bool:
+    return any(change.verdict == "worse" for change in found)
+
+
+def difference_object(before: Side, after: Side, found: Sequence[Change]) -> dict[str, Any]:
+    """The object of `diff --json`."""
+    return {
+        "schema": SCHEMA,
+        "before": before.run.run,
+        "after": after.run.run,
+        "worse": is_worse(found),
+        "changes": [asdict(change) for change in found],
+    }
+
+
+def as_text(found: Sequence[Change]) -> str:
+    """The comparison as plain lines, its columns aligned."""
+    rows = [("", "before", "after", ""), *((c.what, c.before[:60], c.after[:60], c.verdict) for c in found)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join("  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows)
+
+
+def _plain(what: str, before: str, after: str) -> Change:
+    return Change(what, before, after, "same" if before == after else "moved")
+
+
+def _boundary(before: Side, after: Side) -> Change:
+    """An edge has moved where the two brackets leave no length at which both could lie."""
+    slack = max(before.slack, after.slack)
+    old, new = _bracket(before.finding), _bracket(after.finding)
+    verdict: Verdict = "same"
+    if old is None or new is None:
+        verdict = "unknown"
+    elif new[1] + slack <= old[0]:
+        verdict = "worse"
+    elif old[1] + slack <= new[0]:
+        verdict = "better"
+    return Change("boundary", _bracket_words(before.finding), _bracket_words(after.finding), verdict)
+
+
+def _bracket(finding: Finding) -> tuple[float, float] | None:
+    """(last_good, first_bad); without a failure it lies somewhere above what passed."""
+    if finding.kind is FindingKind.NOT_LENGTH or (finding.last_good is None and finding.first_bad is None):
+        return None
+    return finding.last_good or 0, math.inf if finding.first_bad is None else finding.first_bad
+
+
+def _bracket_words(finding: Finding) -> str:
+    if finding.first_bad is None:
+        return f"{finding.kind} up to {tokens(finding.verified_up_to)}"
+    return f"{finding.kind} {tokens(finding.last_good)} .. {tokens(finding.first_bad)}"
+
+
+def _cap(before: Side, after: Side) -> Change:
+    old, new = before.finding.cap, after.finding.cap
+    steps = [side.run.record.question.get(name) for side in (before, after) for name in ("round_to", "resolution")]
+    slack = max([step for step in steps if isinstance(step, int)], default=1) + max(before.slack, after.slack)
+    verdict: Verdict = "same"
+    if old is None or new is None or {before.finding.kind, after.finding.kind} & UNSURE:
+        verdict = "same" if old == new else "unknown"
+    elif abs(new - old) >= slack:
+        verdict = "worse" if new < old else "better"
+    return Change("cap", tokens(old), tokens(new), verdict)
+
+
+def _acceptance(before: Side, after: Side) -> Change:
+    """Means over the passes; they differ where the difference is large, and larger than chance makes it."""
+    old, new = _accepted(before.seen), _accepted(after.seen)
+    was, now = (f"{1 + fmean(values):.2f}" if values else "-" for values in (old, new))
+    if len(old) < 2 or len(new) < 2:
+        return Change("acceptance", was, now, "unknown" if bool(old) != bool(new) else "same")
+    error = math.sqrt(variance(old) / len(old) + variance(new) / len(new))
+    moved = fmean(new) - fmean(old)
+    is_large = abs(moved) > max(SPREAD * error, LEAST * max(fmean(old), fmean(new)))
+    verdict: Verdict = "same" if not is_large else "worse" if moved < 0 else "better"
+    return Change("acceptance", was, now, verdict)
+
+
+def _accepted(seen: Sequence[Observation]) -> list[float]:
+    """Accepted tokens per step of every pass that drafted."""
+    drafts = (probe.draft for probe in seen if probe.outcome in {Outcome.PASS, Outcome.DEGRADED})
+    means = (draft.mean_acceptance_length for draft in drafts if draft is not None)
+    return [mean - 1 for mean in means if mean is not None]

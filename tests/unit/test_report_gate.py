@@ -1,0 +1,223 @@
+"""Do the table, the checks, the attribution, the recommendation and the comparison say what the runs show?"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from xml.etree import ElementTree as ET
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fuzzer.model import Confidence, Finding, FindingKind, Halt, Observation, Outcome, ProbeSpec, Role
+from fuzzer.plans.verify import Check, VerifyQuestion, checks
+from fuzzer.report import difference, recommendation, sweep
+from fuzzer.report import verify as verify_report
+from fuzzer.report.attribution import Attribution, Control
+from fuzzer.store import Run, RunRecord
+from targets.base import DraftCounts
+
+DEATH = Finding(FindingKind.DEATH, "it dies", last_good=262_106, first_bad=262_107, cap=262_096)
+QUESTION = {"output_tokens": 32, "content": "words", "cache": "cold", "round_to": 16, "resolution": 1}
+RECORD = RunRecord("bisect", (), "http://host:8000", "tiny", "vllm", "bisect", "0.32.0", 1_048_576, QUESTION)
+RUN = Run("1m8abc", RECORD, "2026-11-29T17:00:00.000Z", "sre", "box", "0.1.0", "done", finding=DEATH)
+
+
+def seen(
+    length: int, outcome: Outcome = Outcome.PASS, *, seq: int = 1, role: Role = Role.SCAN, **more: object
+) -> Observation:
+    plain = Observation(seq, ProbeSpec(length, 32, role, "why"), outcome, length, "usage")
+    return replace(plain, **more)  # type: ignore[arg-type]
+
+
+def test_the_table_shows_speed_and_acceptance_where_they_are_known() -> None:
+    rows = [
+        seen(64, role=Role.BASELINE),
+        seen(8_410, ttft_s=0.5, duration_s=1.5, completion_tokens=32, cached_tokens=0, draft=DraftCounts(20, 140, 9)),
+        seen(300_000, Outcome.DEATH, seq=2),
+    ]
+    assert sweep.table(rows).splitlines() == [
+        " length  content  outcome  first token  tokens/s  acceptance  cached",
+        "  8,410    words     pass       0.50 s      31.0        1.45       0",
+        "300,000    words    death            -         -           -       -",
+    ]
+    made = sweep.sweep_object(RUN, DEATH, rows, 2.0)
+    assert made["schema"] == "ctxfuzz.sweep/1"
+    assert [row["decode_tokens_per_s"] for row in made["rows"]] == [31.0, None]
+
+
+@pytest.mark.parametrize("more", [{"ttft_s": None}, {"completion_tokens": 1}, {"duration_s": 0.5}])
+def test_no_speed_is_made_up(more: dict[str, object]) -> None:
+    told = seen(100, ttft_s=0.5, duration_s=1.0, completion_tokens=32)
+    assert sweep.decode_speed(told) == 62.0
+    assert sweep.decode_speed(replace(told, **more)) is None  # type: ignore[arg-type]
+
+
+def verification(*log: Observation) -> tuple[Run, list[Check]]:
+    question = VerifyQuestion(cap=1_000, limit=1_000, far=2_000)
+    record = replace(RECORD, command="verify", plan="verify", question=question.to_json())
+    return replace(RUN, record=record), checks(question, log)
+
+
+def test_a_verification_reads_one_line_a_check_and_says_how_many_were_not_sent() -> None:
+    short = seen(64, role=Role.BASELINE)
+    died = seen(968, Outcome.DEATH, seq=2, role=Role.FIT, reason="it \x1b[2Jdied")
+    run, told = verification(short, died)
+    lines = verify_report.as_text(told, Finding(FindingKind.DEATH, "ids: it died")).splitlines()
+    assert lines[0].startswith("ok      advertised limit")
+    assert lines[2] == "FAILED  ids: 968 + 32, streamed  death: it [2Jdied"
+    assert lines[-2:] == ["5 more were not sent", "the cap does not hold: ids: it died"]
+    made = verify_report.verify_object(run, DEATH, [short, died], 1.0, told)
+    assert (made["schema"], made["cap"], made["checks"][2]["seq"]) == ("ctxfuzz.verify/1", 1_000, 2)
+
+
+def test_junit_counts_what_failed_and_what_was_not_sent() -> None:
+    run, told = verification(seen(64, role=Role.BASELINE), seen(968, Outcome.DEATH, seq=2, role=Role.FIT))
+    suites = ET.fromstring(verify_report.junit(run, told))
+    assert {name: suites.get(name) for name in ("tests", "failures", "skipped")} == {
+        "tests": "8", "failures": "1", "skipped": "5",
+    }  # fmt: skip
+    cases = suites.findall("testsuite/testcase")
+    assert len(cases) == 8
+    assert [case.get("name") for case in cases if case.find("failure") is not None] == ["ids: 968 + 32, streamed"]
+
+
+def control(kind: FindingKind | None, name: str = "plain") -> Control:
+    return Control(name, f"http://{name}:8000", "1m9", kind, "words")
+
+
+@pytest.mark.parametrize(
+    ("kinds", "blame"),
+    [
+        ([FindingKind.NONE], "drafter"),
+        ([FindingKind.DEATH], "not-drafter"),
+        ([FindingKind.NONE, FindingKind.DEATH], "undecided"),
+        ([FindingKind.CLEAN_LIMIT], "undecided"),
+        ([None, FindingKind.INCONCLUSIVE], "undecided"),
+        ([None, FindingKind.NONE], "drafter"),
+    ],
+)
+def test_only_controls_that_say_something_decide_who_is_to_blame(kinds: list[FindingKind | None], blame: str) -> None:
+    told = Attribution(262_107, tuple(control(kind) for kind in kinds))
+    assert told.blame == blame
+    assert told.to_json()["blame"] == blame
+    assert (told.passed is not None) == (FindingKind.NONE in kinds)
+
+
+def recommended(kind: recommendation.Format, engine: str = "vllm", without: str | None = None) -> str:
+    run = replace(RUN, record=replace(RECORD, engine=engine))
+    return recommendation.written(recommendation.Recommendation.of(run, 262_100, without), DEATH, kind)
+
+
+@pytest.mark.parametrize(
+    ("engine", "kind", "line"),
+    [
+        ("vllm", "flags", "--max-model-len 262100"),
+        ("llamacpp", "flags", "-c 261888"),
+        ("llamacpp", "env", "LLAMA_ARG_CTX_SIZE=261888"),
+        ("ollama", "flags", "OLLAMA_CONTEXT_LENGTH=262100"),
+        ("vllm", "env", "MAX_MODEL_LEN=262100"),
+        ("vllm", "helm", "        maxModelLen: 262100"),
+        ("sglang", "helm", '  - "--context-length"'),
+        ("vllm", "litellm", "      max_input_tokens: 262068"),
+    ],
+)
+def test_the_cap_in_the_words_of_each_place(engine: str, kind: recommendation.Format, line: str) -> None:
+    assert line in recommended(kind, engine).splitlines()
+
+
+def test_the_split_names_both_endpoints_or_says_what_is_missing() -> None:
+    known = recommended("litellm", without="http://plain:8001/v1")
+    assert '      api_base: "http://host:8000/v1"' in known
+    assert '      api_base: "http://plain:8001/v1"' in known
+    assert "put the endpoint without the drafter here" in recommended("litellm")
+
+
+def test_a_recommendation_for_machines() -> None:
+    made = json.loads(recommended("json"))
+    assert (made["schema"], made["cap"], made["flag"]) == ("ctxfuzz.recommendation/1", 262_100, "--max-model-len")
+    assert made["confidence"] == {"last_good_passes": 0, "first_bad_failures": 0, "failure_rate_upper_95": None}
+
+
+def side(finding: Finding, log: tuple[Observation, ...] = (), **record: object) -> difference.Side:
+    return difference.Side(replace(RUN, record=replace(RECORD, **record)), finding, log)  # type: ignore[arg-type]
+
+
+def verdict(what: str, before: difference.Side, after: difference.Side) -> str:
+    return next(change.verdict for change in difference.changes(before, after) if change.what == what)
+
+
+def edge(low: int, high: int | None, cap: int | None = None) -> Finding:
+    kind = FindingKind.NONE if high is None else FindingKind.DEATH
+    return Finding(kind, "", last_good=low, first_bad=high, cap=cap, verified_up_to=low)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        (edge(2_000, 2_001), edge(2_000, 2_001), "same"),
+        (edge(2_000, 2_001), edge(1_000, 1_001), "worse"),
+        (edge(1_000, 1_001), edge(2_000, 2_001), "better"),
+        (edge(1_000, 2_000), edge(1_500, 1_501), "same"),  # both may be the same edge
+        (edge(3_000, None), edge(2_000, 2_001), "worse"),
+        (edge(1_500, None), edge(2_000, 2_001), "same"),  # the first was never asked so far up
+        (edge(2_000, 2_001), edge(3_000, None), "better"),
+        (edge(2_000, 2_001), Finding(FindingKind.NOT_LENGTH, ""), "unknown"),
+    ],
+)
+def test_a_boundary_moves_only_where_the_brackets_leave_no_common_edge(
+    before: Finding, after: Finding, expected: str
+) -> None:
+    assert verdict("boundary", side(before), side(after)) == expected
+
+
+def test_what_accepted_drafts_do_to_an_edge_is_no_change() -> None:
+    drafting = (seen(64, draft=DraftCounts(10, 70, 4)),)
+    assert verdict("boundary", side(edge(262_106, 262_107), drafting), side(edge(262_103, 262_104), drafting)) == "same"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [(262_096, 262_096, "same"), (262_096, 262_088, "same"), (262_096, 131_072, "worse"), (16, 262_096, "better"),
+     (None, None, "same"), (262_096, None, "unknown")],
+)  # fmt: skip
+def test_a_cap_moves_by_more_than_it_is_rounded_to(before: int | None, after: int | None, expected: str) -> None:
+    assert verdict("cap", side(edge(1, 2, before)), side(edge(1, 2, after))) == expected
+
+
+def passes(*accepted: float) -> tuple[Observation, ...]:
+    return tuple(seen(100, seq=seq, draft=DraftCounts(10, 70, 10 * each)) for seq, each in enumerate(accepted, 1))
+
+
+def test_acceptance_that_fell_is_worse_and_scatter_is_nothing() -> None:
+    steady, fallen = passes(0.45, 0.47, 0.44, 0.46), passes(0.02, 0.0, 0.03, 0.01)
+    assert verdict("acceptance", side(DEATH, steady), side(DEATH, fallen)) == "worse"
+    assert verdict("acceptance", side(DEATH, fallen), side(DEATH, steady)) == "better"
+    assert verdict("acceptance", side(DEATH, passes(0.2, 0.7)), side(DEATH, passes(0.6, 0.1))) == "same"
+    assert verdict("acceptance", side(DEATH, steady), side(DEATH)) == "unknown"
+
+
+def test_limit_and_last_words_move_and_that_alone_is_not_worse() -> None:
+    words = (seen(300_000, Outcome.DEATH, deaths=1, signature="CUDA error"),)
+    found = difference.changes(side(DEATH), side(DEATH, words, limit=262_096))
+    assert {change.what for change in found if change.verdict == "moved"} == {"limit", "last words"}
+    assert not difference.is_worse(found)
+    assert difference.is_worse(difference.changes(side(edge(2_000, 2_001)), side(edge(1_000, 1_001))))
+    assert "CUDA error" in difference.as_text(found)
+
+
+def test_runs_on_other_terms_cannot_be_compared() -> None:
+    other = side(DEATH, question={**QUESTION, "output_tokens": 1})
+    assert difference.unlike(side(DEATH), other) == ["output_tokens was 32 and is 1"]
+    assert difference.unlike(side(DEATH), side(DEATH)) == []
+
+
+@given(st.integers(1, 10**6), st.integers(0, 10**4), st.integers(0, 10**4))
+def test_two_searches_for_the_same_edge_never_differ(true_edge: int, below: int, above: int) -> None:
+    """Whatever brackets two runs end with around one edge, nothing is said to have moved."""
+    narrow, wide = edge(true_edge, true_edge + 1), edge(max(1, true_edge - below), true_edge + 1 + above)
+    assert verdict("boundary", side(narrow), side(wide)) == "same"
+    assert verdict("boundary", side(wide), side(narrow)) == "same"
+    halted = replace(wide, kind=FindingKind.INCONCLUSIVE, halt=Halt.DEATHS, confidence=Confidence())
+    assert verdict("boundary", side(narrow), side(halted)) == "same"
