@@ -11,16 +11,16 @@ from fuzzer.report.runs import run_object
 from fuzzer.report.words import tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from fuzzer.model import Observation
-    from fuzzer.store import Run
+    from fuzzer.store import Death, Run
 
 SCHEMA: Final = "ctxfuzz.run/1"
 
 
-def show_object(run: Run, seen: Sequence[Observation], elapsed_s: float) -> dict[str, Any]:
-    """The object of `show --json`: the run, each probe as it was observed, and the finding, if there is one."""
+def show_object(run: Run, seen: Sequence[Observation], elapsed_s: float, deaths: Sequence[Death]) -> dict[str, Any]:
+    """The object of `show --json`: the run, each probe as it was observed, its deaths, and the finding, if any."""
     finding = run.finding
     return {
         "schema": SCHEMA,
@@ -33,6 +33,7 @@ def show_object(run: Run, seen: Sequence[Observation], elapsed_s: float) -> dict
         "host": run.host,
         "argv": list(run.record.argv),
         "probes": [asdict(probe) for probe in seen],
+        "last_words": [asdict(death) for death in deaths],
     }
 
 
@@ -44,3 +45,12 @@ def heading(run: Run) -> list[str]:
         plain(f"run {run.run}: {record.command}, {run.status}, {run.started_utc} to {run.ended_utc or 'now'}"),
         plain(f"{record.model} on {record.url}, {engine}, limit {tokens(record.limit)}, by {run.user}@{run.host}"),
     ]
+
+
+def last_words(deaths: Sequence[Death]) -> Iterator[str]:
+    """What the engine's own log said at each death of which it was kept."""
+    for death in deaths:
+        if death.last_words:
+            whose = "a death that was nobody's" if death.seq is None else f"the death of #{death.seq}"
+            yield f"last words at {whose}:"
+            yield from (f"  {plain(line, 400)}" for line in death.last_words.splitlines())

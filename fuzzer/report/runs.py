@@ -10,6 +10,7 @@ from fuzzer.report.words import tokens
 if TYPE_CHECKING:
     from fuzzer.store import Run
 
+FIELDS = ("run", "command", "url", "model", "status", "finding", "recommended_max_model_len", "started")
 COLUMNS = ("run", "started", "command", "model", "url", "status", "finding", "cap")
 
 

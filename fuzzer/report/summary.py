@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from fuzzer.model import Observation
+    from fuzzer.report.attribution import Attribution
     from fuzzer.store import Run
 
 Tone = Literal["good", "bad", "unsure"]
@@ -35,18 +36,19 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a summary is made of. `db` is the database as the user named it."""
+    """What a summary is made of. `db` is the database as the user named it, `attribution` what the controls say."""
 
     run: Run
     finding: Finding
     seen: Sequence[Observation]
     elapsed_s: float
     db: str
+    attribution: Attribution | None = None
 
 
 def summary(facts: Facts) -> Summary:
     """The final panel's content."""
-    rows = [*_edge(facts), *_cap(facts), *_evidence(facts), *_assumes(facts)]
+    rows = [*_edge(facts), *_cap(facts), *_evidence(facts), *_blame(facts), *_assumes(facts)]
     commands = (*next_commands(facts), _command(facts, "show", facts.run.run))
     return Summary(title_of(facts.finding), _tone(facts.finding), tuple(_labelled_once(rows)), commands)
 
@@ -124,6 +126,13 @@ def _evidence(facts: Facts) -> Iterator[tuple[str, str]]:
         yield "last words", f'"{plain(words, 200)}"'
 
 
+def _blame(facts: Facts) -> Iterator[tuple[str, str]]:
+    if facts.attribution is not None:
+        yield "blame", facts.attribution.words
+        for control in facts.attribution.controls:
+            yield "control", plain(f"{control.name}: {control.words}", 200)
+
+
 def _assumes(facts: Facts) -> Iterator[tuple[str, str]]:
     for assumption in facts.finding.assumes:
         yield "assumes", plain(assumption)
@@ -142,14 +151,11 @@ def next_commands(facts: Facts) -> Iterator[str]:
         if record.limit is None or finding.verified_up_to < record.limit - 1:
             yield _bisect(facts, "--lo", finding.verified_up_to, "--hi", min(higher, record.limit or higher))
     elif finding.cap is not None and finding.kind is not FindingKind.CLEAN_LIMIT:
-        lo = min(_asked(facts, "lo", 1), finding.cap)
-        hi = max(_asked(facts, "hi", finding.cap), finding.cap + 1)
-        yield f"{_bisect(facts, '--lo', lo, '--hi', hi, '--require', finding.cap)}   # once the cap is set"
-
-
-def _asked(facts: Facts, name: str, otherwise: int) -> int:
-    value = facts.run.record.question.get(name)
-    return value if isinstance(value, int) else otherwise
+        yield _command(facts, "recommend", facts.run.run, "--format", "helm")
+        verify = _command(facts, "verify", "--url", record.url, "--from-run", facts.run.run)
+        yield f"{verify}   # once the cap is set"
+    elif finding.cap is None and finding.halt is None and None not in (finding.last_good, finding.first_bad):
+        yield _bisect(facts, "--lo", finding.last_good, "--hi", finding.first_bad)
 
 
 def _bisect(facts: Facts, *flags: object) -> str:

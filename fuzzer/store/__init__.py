@@ -15,15 +15,18 @@ from fuzzer.store.audit import Audit, AuditProblem, audit
 from fuzzer.store.errors import NoSuchRun, StoreError, TargetLocked
 from fuzzer.store.evidence import summary
 from fuzzer.store.history import History
-from fuzzer.store.records import Failure, Intent, Run, RunRecord, Seal
+from fuzzer.store.merge import Merged
+from fuzzer.store.records import Death, Failure, Intent, Run, RunRecord, Seal
 from fuzzer.store.store import Store
 
 __all__ = [
     "Audit",
     "AuditProblem",
+    "Death",
     "Failure",
     "History",
     "Intent",
+    "Merged",
     "NoSuchRun",
     "Run",
     "RunRecord",

@@ -38,17 +38,26 @@ class AuditProblem:
 
 @dataclass(slots=True)
 class Audit:
-    """What an audit found. `heads` are the hashes of all seals, `unsealed` the runs that are still open."""
+    """What an audit found.
+
+    `heads` are the hashes of all seals, `named` those that a later seal names; `unsealed` are the runs still open.
+    """
 
     problems: list[AuditProblem] = field(default_factory=list)
     unsealed: list[str] = field(default_factory=list)
     heads: set[str] = field(default_factory=set)
+    named: set[str] = field(default_factory=set)
     runs: int = 0
     rows: int = 0
 
     @property
     def sound(self) -> bool:
         return not self.problems
+
+    @property
+    def unnamed(self) -> set[str]:
+        """The last heads: a copy of them, kept elsewhere, is what shows that the end of the trail is gone."""
+        return self.heads - self.named
 
 
 def audit(path: Path, expect: str | None = None) -> Audit:
@@ -86,6 +95,7 @@ def _check_chains(db: Database, found: Audit) -> None:
             found.problems.append(problem)
         for rows in (links, *tables.values()):
             rows.skip(run)
+    found.named |= named.keys()
     for head, (run, position) in named.items():
         if head not in found.heads:
             what = f"it names a sealed run whose head was {head}: that run, or its end, is gone"

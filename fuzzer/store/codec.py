@@ -11,7 +11,7 @@ import dataclasses
 import json
 import math
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
 from enum import Enum
 from functools import cache
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
@@ -20,6 +20,7 @@ import fuzzer.model
 import targets.base
 
 T = TypeVar("T")
+Reader = Callable[[object], object]
 
 # Names that the dataclasses' annotations use, but that their modules import for type checkers only.
 _NAMES = {**vars(targets.base), **vars(fuzzer.model)}
@@ -69,68 +70,100 @@ def clean(text: str) -> str:
 
 def decode(kind: type[T], data: object) -> T:
     """The `kind` that `encode` made `data` of; `kind` may be anything that a dataclass's field is annotated with."""
-    return cast("T", _decode(kind, data))
+    read: Reader = _reader(cast("Hashable", kind))
+    return cast("T", read(data))
 
 
-def _decode(kind: Any, data: object) -> object:  # noqa: ANN401  (annotations have no narrower type)
+@cache
+def _reader(kind: Any) -> Reader:  # noqa: ANN401  (annotations have no narrower type, and a case each)
+    """What reads a `kind`: found out once a type, for a list of runs decodes thousands of the same."""
     origin, args = get_origin(kind), get_args(kind)
     if origin in {Union, types.UnionType}:
-        return _first_that_fits(args, data)
+        return _first_that_fits(args)
     if origin is Literal:
-        return _checked(data in args, kind, data)
+        return lambda data: _checked(data in args, kind, data)
     if origin is not None and isinstance(origin, type):
-        return _container(origin, args, data)
+        return _container(origin, args)
     if kind in {object, Any}:
-        return data
+        return lambda data: data
     if not isinstance(kind, type):
         raise CodecError(f"no way to read a {kind}")
     if dataclasses.is_dataclass(kind):
-        return _record(kind, data)
-    return _scalar(kind, data)
+        return _record(kind)
+    return _enum(kind) if issubclass(kind, Enum) else _scalar(kind)
 
 
-def _scalar(kind: type, data: object) -> object:
-    if issubclass(kind, Enum):
+def _enum(kind: type[Enum]) -> Reader:
+    def read(data: object) -> object:
         try:
             return kind(data)
         except ValueError as error:
             raise CodecError(str(error)) from error
-    if kind is float and isinstance(data, int | float | str) and not isinstance(data, bool):
-        return float(_checked(not isinstance(data, str) or data in {"nan", "inf", "-inf"}, kind, data))
-    return _checked(type(data) is kind, kind, data)
+
+    return read
 
 
-def _container(origin: type, args: tuple[Any, ...], data: object) -> object:
-    if issubclass(origin, Mapping):
+def _scalar(kind: type) -> Reader:
+    def read_float(data: object) -> object:
+        if isinstance(data, int | float | str) and not isinstance(data, bool):
+            return float(_checked(not isinstance(data, str) or data in {"nan", "inf", "-inf"}, kind, data))
+        return _checked(False, kind, data)  # noqa: FBT003
+
+    return read_float if kind is float else lambda data: _checked(type(data) is kind, kind, data)
+
+
+def _container(origin: type, args: tuple[Any, ...]) -> Reader:
+    readers = [_reader(kind) for kind in args if kind is not Ellipsis]
+
+    def read_mapping(data: object) -> object:
         items = _checked(isinstance(data, dict), origin, data).items()
-        return {_decode(args[0], key): _decode(args[1], item) for key, item in items}
-    _checked(isinstance(data, list), origin, data)
-    items = cast("list[object]", data)
+        return {readers[0](key): readers[1](item) for key, item in items}
+
+    def read_fixed(data: object) -> object:
+        items = _checked(isinstance(data, list) and len(data) == len(args), origin, data)
+        return tuple(read(item) for read, item in zip(readers, items, strict=True))
+
+    def read_many(data: object) -> object:
+        return build(map(readers[0], _checked(isinstance(data, list), origin, data)))
+
+    if issubclass(origin, Mapping):
+        return read_mapping
     if origin is tuple and args[-1:] != (Ellipsis,):
-        _checked(len(args) == len(items), origin, data)
-        return tuple(_decode(kind, item) for kind, item in zip(args, items, strict=True))
+        return read_fixed
     build = origin if issubclass(origin, frozenset | set | list) else tuple
-    return build(_decode(args[0], item) for item in items)
+    return read_many
 
 
-def _first_that_fits(kinds: tuple[Any, ...], data: object) -> object:
-    for kind in kinds:
+def _first_that_fits(kinds: tuple[Any, ...]) -> Reader:
+    readers = [_reader(kind) for kind in kinds]
+
+    def read(data: object) -> object:
+        for read_one in readers:
+            try:
+                return read_one(data)
+            except CodecError:
+                continue
+        raise CodecError(f"{data!r:.80} fits none of {', '.join(map(str, kinds))}")
+
+    def read_optional(data: object) -> object:
+        return None if data is None else readers[0](data)
+
+    return read_optional if kinds[1:] == (types.NoneType,) else read
+
+
+def _record(kind: type) -> Reader:
+    readers = {name: _reader(field) for name, field in fields_of(kind).items()}
+
+    def read(data: object) -> object:
+        items: dict[str, object] = _checked(isinstance(data, dict), kind, data)
+        if unknown := items.keys() - readers.keys():
+            raise CodecError(f"{kind.__name__} has no field {', '.join(sorted(unknown))}")
         try:
-            return _decode(kind, data)
-        except CodecError:
-            continue
-    raise CodecError(f"{data!r:.80} fits none of {', '.join(map(str, kinds))}")
+            return kind(**{name: readers[name](item) for name, item in items.items()})
+        except TypeError as error:  # a field without a default is missing
+            raise CodecError(str(error)) from error
 
-
-def _record(kind: type, data: object) -> object:
-    fields = fields_of(kind)
-    items: dict[str, object] = _checked(isinstance(data, dict), kind, data)
-    if unknown := items.keys() - fields.keys():
-        raise CodecError(f"{kind.__name__} has no field {', '.join(sorted(unknown))}")
-    try:
-        return kind(**{name: _decode(fields[name], item) for name, item in items.items()})
-    except TypeError as error:  # a field without a default is missing
-        raise CodecError(str(error)) from error
+    return read
 
 
 @cache

@@ -6,15 +6,18 @@ import json
 import threading
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from fuzzer.model import FAIL_ON_DEFAULT, Finding, Observation, Outcome, ProbeSpec, Side, side_of
+from fuzzer.model import FAIL_ON_DEFAULT, Corroboration, Finding, Observation, Outcome, ProbeSpec, Side, side_of
 from fuzzer.store import codec, connect
 from fuzzer.store.clock import utc_text
 from fuzzer.store.errors import NoSuchRun, troubles_told
 from fuzzer.store.lock import holder, target_key
-from fuzzer.store.records import Failure, Intent, Run, RunRecord, Seal, Status
+from fuzzer.store.records import Death, Failure, Intent, Run, RunRecord, Seal, Status
+from fuzzer.store.schema import LINKED, stored_columns
 
 if TYPE_CHECKING:
     import sqlite3
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from sqlite_utils import Database
+
+    from fuzzer.store.chain import Value
 
 _RUNS = """
 SELECT r.*, s.started_utc, s.ended_utc, s.status, s.probes, s.canaries, s.deaths, s.sealed_rows, s.chain_head,
@@ -60,7 +65,7 @@ class History:
     def get(self, name: str) -> Run:
         """The run of that id, of that unique beginning of an id, or `last`. Raises NoSuchRun."""
         if name == "last":
-            found = self._runs("ORDER BY r.at_utc DESC, r.rowid DESC LIMIT 1")
+            found = self._runs("WHERE r.plan <> 'merge' ORDER BY r.at_utc DESC, r.rowid DESC LIMIT 1")
         else:
             found = self._runs("WHERE substr(r.run, 1, ?) = ? ORDER BY r.run LIMIT 2", len(name), name)
         if not found:
@@ -122,6 +127,12 @@ class History:
         """Every probe that was asked for, in order."""
         return [_intent(row) for row in self._rows("SELECT * FROM probes WHERE run = ? ORDER BY seq", run)]
 
+    def deaths(self, run: str) -> list[Death]:
+        """The engine's deaths in the order in which they were seen, each with its last words."""
+        columns = "seq, at_utc, at_s, corroboration, signature, last_words"
+        rows = self._rows(f"SELECT {columns} FROM deaths WHERE run = ? ORDER BY position", run)  # noqa: S608  (ours)
+        return [Death(**{**dict(row), "corroboration": Corroboration(row["corroboration"])}) for row in rows]
+
     def active_s(self, run: str) -> float:
         """Active seconds of the run up to the last row that was recorded."""
         return float(self._rows("SELECT coalesce(max(at_s), 0.0) AS at_s FROM timeline WHERE run = ?", run)[0]["at_s"])
@@ -129,6 +140,28 @@ class History:
     def timeline(self, run: str) -> list[dict[str, Any]]:
         """Every row of the run in the order in which it was written: position, at_utc, at_s, kind, what."""
         return [dict(row) for row in self._rows("SELECT * FROM timeline WHERE run = ? ORDER BY position", run)]
+
+    def columns(self) -> dict[str, list[str]]:
+        """The columns of every table and view, also those that are generated."""
+        rows = self._rows(
+            """
+            SELECT m.name, x.name AS column FROM sqlite_master m JOIN pragma_table_xinfo(m.name) x
+            WHERE m.type IN ('table', 'view') ORDER BY m.name, x.cid
+            """
+        )
+        return {name: [row["column"] for row in group] for name, group in groupby(rows, key=itemgetter("name"))}
+
+    def links(self, run: str) -> Iterator[tuple[int, str, dict[str, Value], str]]:
+        """The run's chain: position, table, the row as the hash covers it, and the hash (`store.chain` tells how)."""
+        columns = {table: stored_columns(self._db, table) for table in LINKED}
+        for at in self._rows("SELECT position, kind, hash FROM chain WHERE run = ? ORDER BY position", run):
+            chosen = ", ".join(columns[at["kind"]])
+            (row,) = self._rows(
+                f"SELECT {chosen} FROM {at['kind']} WHERE run = ? AND position = ?",  # noqa: S608  (our own names)
+                run,
+                at["position"],
+            )
+            yield at["position"], at["kind"], dict(row), at["hash"]
 
     def known_failures(
         self, url: str, model: str, engine_version: str | None, fail_on: frozenset[Outcome] = FAIL_ON_DEFAULT

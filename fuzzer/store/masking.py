@@ -56,8 +56,13 @@ def masked_url(url: str) -> str:
     return urlunsplit(parts._replace(netloc=place, query=_PAIR.sub(_masked_pair, parts.query)))
 
 
+def names_a_secret(name: str) -> bool:
+    """Does a query parameter of this name hold a secret?"""
+    return _SECRET_NAME.search(name) is not None
+
+
 def _masked_pair(pair: re.Match[str]) -> str:
-    return f"{pair[1]}={MASK}" if _SECRET_NAME.search(pair[1]) else pair[0]
+    return f"{pair[1]}={MASK}" if names_a_secret(pair[1]) else pair[0]
 
 
 def masked_text(text: str) -> str:

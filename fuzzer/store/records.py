@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from fuzzer.model import Finding, Observation, ProbeSpec
+from fuzzer.model import Corroboration, Finding, Observation, ProbeSpec
 
 Status = Literal["running", "done", "interrupted", "halted"]
 Ending = Literal["done", "interrupted", "halted"]
@@ -44,6 +44,18 @@ class Intent:
     body_sha256: str
     body_bytes: int
     recipe: Json = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Death:
+    """A death as recorded. `seq` is the probe that it is blamed on; `last_words` are the engine's own log's."""
+
+    seq: int | None
+    at_utc: str
+    at_s: float
+    corroboration: Corroboration
+    signature: str = ""
+    last_words: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,8 @@ from fuzzer.store.clock import new_run_id, utc_now
 from fuzzer.store.history import History
 from fuzzer.store.lock import Held, target_lock
 from fuzzer.store.masking import Secrets, masked_argv, masked_json, masked_text, masked_url
-from fuzzer.store.records import Seal
+from fuzzer.store.merge import Merged, take_runs
+from fuzzer.store.records import RunRecord, Seal
 from fuzzer.store.schema import LINKED, stored_columns
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from sqlite_utils import Database
 
     from fuzzer.model import Canary, Corroboration, Finding, Observation
-    from fuzzer.store.records import Ending, Intent, Json, RunRecord
+    from fuzzer.store.records import Ending, Intent, Json
     from targets.base import Health
 
 LAST_WORDS_CHARS: Final = 8192
@@ -67,6 +68,12 @@ class Store(History):
                 yield
             finally:
                 self._held = None
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """What is recorded inside is one transaction: all of it reaches the disk at the end, or nothing of it."""
+        with self._transaction():
+            yield
 
     def begin(self, record: RunRecord) -> str:
         """A run begins. Returns its id."""
@@ -180,10 +187,15 @@ class Store(History):
         """Something that the reader must know."""
         self._append("notes", run, at_s=at_s, level=level, text=masked_text(text), hint=hint)
 
-    def finish(self, run: str, finding: Finding | None, status: Ending, *, at_s: float) -> Seal:
-        """The run ends, and is sealed: the head covers all its rows, and every seal that was set before."""
+    def finish(
+        self, run: str, finding: Finding | None, status: Ending, *, at_s: float, heads: Sequence[str] = ()
+    ) -> Seal:
+        """The run ends, and is sealed: the head covers all its rows, and every seal that was set before.
+
+        `heads` are those of seals that came from elsewhere, which no seal here names yet.
+        """
         with self._transaction():
-            before = [row["hash"] for row in self._db.execute(_LAST_HEAD)]
+            before = [row["hash"] for row in self._db.execute(_LAST_HEAD)] if not heads else list(heads)
             return self._append(
                 "seals",
                 run,
@@ -192,6 +204,22 @@ class Store(History):
                 finding_json=None if finding is None else codec.dumps(finding),
                 previous_heads_json=codec.dumps(before),
             )
+
+    def merge(self, other: Path | str, argv: Sequence[str]) -> Merged:
+        """Every run of another database that this one lacks, with its chain; all of them, or none.
+
+        The merge is recorded as a run of its own, whose seal names the last head here and those that came. Raises
+        StoreError where the other does not check, where it is at work, or where both hold a run of one name that is
+        not the same run.
+        """
+        with History.open(other) as theirs, self._transaction():
+            heads = [row["hash"] for row in self._db.execute(_LAST_HEAD)]
+            merged = take_runs(self._db, theirs)
+            if merged.added:
+                asked = {"file": str(other), "runs": list(merged.added)}
+                run = self.begin(RunRecord("merge", tuple(argv), "", "", "", "merge", question=asked))
+                self.finish(run, None, "done", at_s=0.0, heads=(*heads, *merged.heads))
+            return merged
 
     def _append(self, table: str, run: str, **values: Value) -> Seal:
         with self._transaction():

@@ -1,7 +1,8 @@
 """Which questions does runs.db answer in plain SQL? One view a question.
 
 `run_states`: how did each run go? `boundaries`: where are the edges? `deaths_by_run`: what did each run kill, and
-how? `latest_cap_per_model`: what is safe, as far as we know? `timeline`: what happened in a run, row by row?
+how? `decisions`: why was each length asked, and what came of it? `recommendations`: which caps were recommended, on
+which evidence? `latest_cap_per_model`: what is safe, as far as we know? `timeline`: what happened, row by row?
 """
 
 from __future__ import annotations
@@ -39,6 +40,21 @@ SELECT
     min(o.length_tokens) AS shortest_deadly_tokens, group_concat(DISTINCT nullif(d.signature, '')) AS signatures
 FROM deaths d JOIN runs r USING (run) LEFT JOIN outcomes o ON o.run = d.run AND o.seq = d.seq
 GROUP BY r.run;
+
+CREATE VIEW decisions AS
+SELECT p.run, p.seq, p.at_utc, p.at_s, p.role, p.asked_tokens, p.output_tokens, p.reason, o.outcome, o.length_tokens
+FROM probes p LEFT JOIN outcomes o USING (run, seq);
+
+CREATE VIEW recommendations AS
+SELECT
+    s.run, r.model, r.engine, r.engine_version, r.url, r.advertised_limit_tokens, s.cap_tokens, s.finding,
+    s.last_good_tokens, s.first_bad_tokens, s.verified_up_to_tokens,
+    s.finding_json ->> '$.confidence.last_good_passes' AS last_good_passes,
+    s.finding_json ->> '$.confidence.first_bad_failures' AS first_bad_failures,
+    s.finding_json ->> '$.confidence.failure_rate_upper_95' AS failure_rate_upper_95,
+    s.finding_json ->> '$.cause' AS cause, s.finding_json -> '$.assumes' AS assumes_json, s.at_utc
+FROM standing_seals s JOIN runs r USING (run)
+WHERE s.cap_tokens IS NOT NULL;
 
 CREATE VIEW latest_cap_per_model AS
 SELECT model, engine, engine_version, url, cap_tokens, finding, run, max(ended_utc) AS ended_utc

@@ -1,0 +1,78 @@
+"""Which commands take one recorded probe up again? replay sends it once more, body only writes what was sent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fuzzer.cli import values
+from fuzzer.cli.flags import CREDENTIALS, DB, OUTPUT
+from fuzzer.cli.grouping import Command, option
+
+PROBE = click.argument("probe", metavar="PROBE", type=values.probe)
+ELSEWHERE = option("Access", "--url", metavar="URL", type=values.url,
+                   help="Where the target is now.  [default: where it was]")  # fmt: skip
+
+
+@click.command(
+    cls=Command,
+    examples="""
+ctxfuzz replay last:17
+ctxfuzz replay 3f2a:17 --url http://localhost:8000 --dry-run
+""",
+)
+@PROBE
+@ELSEWHERE
+@CREDENTIALS
+@option(
+    "Limits",
+    "--max-deaths",
+    metavar="N",
+    type=values.count,
+    default="1",
+    show_default=True,
+    help="0: send it only if the engine lived through it then.",
+)
+@option("Limits", "--dry-run", is_flag=True, help="Make the request again, compare it, and send nothing.")
+@OUTPUT
+def replay(probe: tuple[str, int], db: Path, **given: Any) -> None:  # noqa: ANN401  (flags)
+    """Send PROBE (RUN:NUMBER) once more, byte for byte, and say whether its outcome repeats.
+
+    The request is made again from its recipe; it is sent only if its SHA-256 is the one on record. If it killed the
+    engine then, it may do so again. Recorded as a run of its own. Leaves with 0 if the outcome repeats, 1 if not.
+    """
+    from fuzzer.cli import replaying  # noqa: PLC0415  (heavy)
+
+    replaying.replay(*probe, db, given)
+
+
+@click.command(
+    cls=Command,
+    examples="""
+ctxfuzz body last:17 -o body.json
+ctxfuzz body last:17 | sha256sum
+""",
+)
+@PROBE
+@option(
+    "Output",
+    "-o",
+    "--output",
+    "into",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write there instead of to stdout.",
+)
+@ELSEWHERE
+@CREDENTIALS
+@DB
+def body(probe: tuple[str, int], into: Path | None, db: Path, **given: Any) -> None:  # noqa: ANN401  (flags)
+    """Write the request body of PROBE (RUN:NUMBER), made again from its recipe, and the curl line that sends it.
+
+    The target is asked for its tokenizer and its model, and for nothing else. No secret is in the curl line.
+    """
+    from fuzzer.cli import replaying  # noqa: PLC0415  (heavy)
+
+    replaying.body(*probe, db, into, given)

@@ -1,0 +1,124 @@
+"""What do audit, export and merge do and say?"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from fuzzer.cli import results
+from fuzzer.cli.exits import Exit
+from fuzzer.cli.streams import emit, say
+from fuzzer.errors import UsageFault
+from fuzzer.report import tables
+from fuzzer.report.plain import plain
+from fuzzer.report.words import plural
+from fuzzer.store import History, Store
+from fuzzer.store import audit as check
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fuzzer.store import Audit, AuditProblem
+
+SCHEMA: Final = "ctxfuzz.audit/1"
+BLIND = (
+    "Not seen without a copy of the head that was kept elsewhere: an end that was cut off, a record written anew. "
+    "With one: ctxfuzz audit --expect HASH"
+)
+
+
+def audit(db: Path, name: str | None, expect: str | None, *, as_json: bool) -> None:
+    """Check the record, say what was found, and leave with 1 where it is not as it was written."""
+    found = check(db, expect)
+    problems, unsealed = found.problems, found.unsealed
+    if name is not None:
+        with History.open(db) as history:
+            run = history.get(name).run
+        problems = [problem for problem in problems if problem.run in {run, ""}]
+        unsealed = [one for one in unsealed if one == run]
+    if as_json:
+        results.emit_json(_object(found, problems, unsealed))
+    else:
+        emit("\n".join(_lines(db, found, problems, unsealed, expect)))
+    if problems:
+        raise click.exceptions.Exit(Exit.BAD_NEWS)
+
+
+def _object(found: Audit, problems: list[AuditProblem], unsealed: list[str]) -> dict[str, object]:
+    return {
+        "schema": SCHEMA,
+        "sound": not problems,
+        "runs": found.runs,
+        "rows": found.rows,
+        "problems": [{"run": one.run, "position": one.position, "what": one.what} for one in problems],
+        "unsealed": unsealed,
+        "heads": sorted(found.unnamed),
+    }
+
+
+def _lines(
+    db: Path, found: Audit, problems: list[AuditProblem], unsealed: list[str], expect: str | None
+) -> Iterator[str]:
+    counted = f"{plural(found.runs, 'run')}, {plural(found.rows, 'row')}"
+    if problems:
+        yield f"{db} is not as it was written ({counted} checked):"
+        yield from (f"  {_problem(one)}" for one in problems)
+    else:
+        yield f"{db} is as it was written: {counted}."
+    for run in unsealed:
+        yield f"  run {run} is not sealed: it was killed, or is still at work; its rows so far check"
+    for head in sorted(found.unnamed):
+        yield f"  head {head}"
+    if problems:
+        return
+    yield BLIND if expect is None else "The expected head is there: nothing that it covers was changed or is gone."
+
+
+def _problem(one: AuditProblem) -> str:
+    where = f"run {one.run}: " if one.run else ""
+    row = f"row {one.position}: " if one.position else ""
+    return plain(f"{where}{row}{one.what}")
+
+
+def export(db: Path, name: str, form: str, into: Path | None) -> None:
+    """Write a run out, to stdout or to a file."""
+    with History.open(db) as history:
+        run = history.get(name).run
+        if form == "csv":
+            write(into, [tables.csv(tables.PROBES, map(tables.probe_row, history.observations(run)))])
+        else:
+            write(into, map(_line, history.links(run)))
+
+
+def _line(link: tuple[int, str, dict[str, str | int | float | None], str]) -> str:
+    position, kind, row, head = link
+    return json.dumps({"position": position, "kind": kind, "hash": head, "row": row}, ensure_ascii=False) + "\n"
+
+
+def write(into: Path | None, parts: Iterable[str]) -> None:
+    """Text to a file, or to stdout. Raises UsageFault where the file cannot be written."""
+    if into is None:
+        emit("".join(parts))
+        return
+    try:
+        with into.open("w", encoding="utf-8", newline="") as file:
+            file.writelines(parts)
+    except OSError as error:
+        raise UsageFault(f"{into} cannot be written ({error.strerror}). Choose another file with -o.") from None
+    say(f"written to {into}")
+
+
+def merge(db: Path, other: Path) -> None:
+    """Take in the runs of another database, and say which."""
+    if db.exists() and other.exists() and db.samefile(other):
+        raise UsageFault(f"{other} is the database itself: name another one.")
+    with Store.open(db) as store:
+        merged = store.merge(other, tuple(sys.argv))
+    known = f"; {plural(len(merged.known), 'run')} had been here already" if merged.known else ""
+    emit(f"{plural(len(merged.added), 'run')} came from {other}{known}.")
+    for run in merged.added:
+        emit(f"  {run}")

@@ -1,0 +1,143 @@
+"""How is a recorded probe made again, byte for byte, and sent?"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Any, Never
+
+import anyio
+import click
+
+from fuzzer.cli import conduct, results, session
+from fuzzer.cli.exits import BY_HALT, Exit
+from fuzzer.cli.flags import CommonFlags
+from fuzzer.cli.streams import emit, say
+from fuzzer.errors import RunStopped, UsageFault
+from fuzzer.journal import recipe_of
+from fuzzer.model import Note
+from fuzzer.plans.again import AgainQuestion
+from fuzzer.plans.forecast import Forecast
+from fuzzer.report.finding import finding_object
+from fuzzer.report.words import tokens
+from fuzzer.store import History
+
+if TYPE_CHECKING:
+    from fuzzer.cli.watching import Listeners
+    from fuzzer.model import Observation
+    from fuzzer.store import Intent, Run
+
+
+def replay(name: str, seq: int, db: Path, given: Mapping[str, Any]) -> Never:
+    """Send one probe again, and leave: 0 where its outcome repeats, 1 where it does not."""
+    run, intent, was = _recorded(db, name, seq)
+    flags = _flags(run, db, given)
+    question = AgainQuestion(run.run, seq, intent.spec, None if was is None else was.outcome, flags.fail_on)
+    deadly = was is None or was.deaths > 0 or was.wedged
+    if deadly and flags.max_deaths == 0:
+        raise UsageFault(
+            f"{_told(run, was, intent)} With --max-deaths 0 it is not sent: allow one with --max-deaths 1."
+        )
+
+    async def drive(opened: session.Session, listeners: Listeners, stop: anyio.Event) -> conduct.Ending:
+        conduct.tell(listeners, Note(_told(run, was, intent), level="warning" if deadly else "info"))
+        await _same_bytes(opened, intent)
+        if flags.dry_run:
+            return conduct.Ahead(Forecast(1, int(deadly), None), flags.max_deaths)
+        again = replace(opened, again=recipe_of(intent))
+        return await again.run("replay", question, listeners, stop)
+
+    ending = anyio.run(conduct.watched, flags, drive)
+    if not isinstance(ending, session.Result):
+        conduct.conclude(flags, ending)
+    _conclude(flags, ending, question)
+
+
+def _conclude(flags: CommonFlags, ended: session.Result, question: AgainQuestion) -> Never:
+    finding, now = ended.finding, ended.observations[-1].outcome
+    if flags.json:
+        shown = finding_object(ended.run_row, finding, ended.observations, ended.elapsed_s)
+        compared = {"run": question.of, "seq": question.seq, "was": question.was, "is": now}
+        results.emit_json({**shown, "replay": {**compared, "repeats": question.repeats(now)}})
+    else:
+        emit(f"{question.of}:{question.seq} {finding.reason}")
+    if finding.halt is not None:
+        raise click.exceptions.Exit(BY_HALT[finding.halt])
+    raise click.exceptions.Exit(Exit.ANSWERED if question.repeats(now) else Exit.BAD_NEWS)
+
+
+def body(name: str, seq: int, db: Path, into: Path | None, given: Mapping[str, Any]) -> None:
+    """Write one probe's body, and say how curl sends it."""
+    run, intent, _ = _recorded(db, name, seq)
+    flags = replace(_flags(run, db, given), allow_busy=True, allow_replicas=True)
+
+    async def made() -> tuple[bytes, str]:
+        async with session.opened(flags, sample_s=0.0) as opened:
+            return await _same_bytes(opened, intent), opened.target.url
+
+    made_again, url = anyio.run(made)
+    if into is None:
+        with suppress(BrokenPipeError):
+            sys.stdout.buffer.write(made_again)
+            sys.stdout.buffer.flush()
+    else:
+        try:
+            into.write_bytes(made_again)
+        except OSError as error:
+            raise UsageFault(f"{into} cannot be written ({error.strerror}). Choose another file with -o.") from None
+    say(curl(url, intent, flags, "-" if into is None else str(into)))
+
+
+def curl(url: str, intent: Intent, flags: CommonFlags, file: str) -> str:
+    """The line that sends the body; secrets are named, not told."""
+    path = "chat/completions" if intent.spec.mode == "chat" else "completions"
+    words = ["curl -sS -N -H 'Content-Type: application/json'"]
+    if flags.api_key:
+        words.append('-H "Authorization: Bearer $OPENAI_API_KEY"')
+    words += [f"-H {quote(f'{name}: ...')}" for name, _ in flags.headers]
+    return " ".join([*words, "--data-binary", quote(f"@{file}"), quote(f"{url}/v1/{path}")])
+
+
+def _recorded(db: Path, name: str, seq: int) -> tuple[Run, Intent, Observation | None]:
+    with History.open(db) as history:
+        run = history.get(name)
+        intent = next((one for one in history.intents(run.run) if one.seq == seq), None)
+        was = next((one for one in history.observations(run.run) if one.seq == seq), None)
+    if intent is None:
+        raise UsageFault(f"Run {run.run} has no probe {seq}. `ctxfuzz show {run.run}` lists those that it has.")
+    return run, intent, was
+
+
+def _flags(run: Run, db: Path, given: Mapping[str, Any]) -> CommonFlags:
+    """As the run was driven, but for what is said now. Who asks for one probe has looked who else is there."""
+    said = {name: value for name, value in given.items() if name != "url"}
+    flags = CommonFlags(url="", db=db, **said).restored(run.record.settings)
+    kept = {name: value for name, value in said.items() if name == "max_deaths"}
+    return replace(flags, url=given["url"] or run.record.url, model=run.record.model, **kept)
+
+
+def _told(run: Run, was: Observation | None, intent: Intent) -> str:
+    spec = intent.spec
+    ended = "nobody saw its end" if was is None else f"it ended in: {was.outcome}"
+    return (
+        f"Probe {run.run}:{intent.seq} asked for {tokens(spec.length)} + {spec.output_tokens} tokens, and {ended}"
+        f"{' (the engine died)' if was is not None and was.deaths else ''}."
+    )
+
+
+async def _same_bytes(opened: session.Session, intent: Intent) -> bytes:
+    """The body, if it is the recorded one. Raises RunStopped where it is not."""
+    made = await opened.body(intent.spec, recipe_of(intent))
+    digest = hashlib.sha256(made).hexdigest()
+    if digest != intent.body_sha256:
+        raise RunStopped(
+            f"The recipe makes other bytes now: SHA-256 {digest[:16]}..., and {intent.body_sha256[:16]}... were sent. "
+            "The model's name, its tokenizer, its limit or ctxfuzz is another one: give --url the target that the run "
+            "was made against."
+        )
+    return made

@@ -1,0 +1,105 @@
+"""What is a report of one run made of? PURE: the run's rows, gathered, and what each format needs of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any
+
+from fuzzer.model import FAIL_ON_DEFAULT, Observation, Outcome, Side, side_of
+from fuzzer.report.finding import conditions
+from fuzzer.report.summary import Facts, Summary, summary
+from fuzzer.report.words import tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fuzzer.store import Death, Intent, Run
+
+
+@dataclass(frozen=True, slots=True)
+class Dossier:
+    """A run and all that was recorded of it. `db` is the database as the user named it; `elapsed_s` active seconds."""
+
+    run: Run
+    seen: Sequence[Observation]
+    intents: Sequence[Intent]
+    deaths: Sequence[Death]
+    timeline: Sequence[Mapping[str, Any]]
+    elapsed_s: float
+    db: str
+
+    @property
+    def fail_on(self) -> frozenset[Outcome]:
+        kept = self.run.record.settings.get("fail_on")
+        return frozenset(map(Outcome, kept)) if isinstance(kept, list) else FAIL_ON_DEFAULT
+
+    def side(self, seen: Observation) -> Side:
+        return side_of(seen.outcome, self.fail_on)
+
+    @property
+    def summary(self) -> Summary | None:
+        """What the run concluded; None for one that has not."""
+        finding = self.run.finding
+        return None if finding is None else summary(Facts(self.run, finding, self.seen, self.elapsed_s, self.db))
+
+    @property
+    def findings(self) -> list[tuple[str, str]]:
+        """The summary's lines but for the assumptions, which have a place of their own."""
+        rows = () if self.summary is None else self.summary.rows
+        return list(takewhile(lambda row: row[0] != "assumes", rows))
+
+    @property
+    def conditions(self) -> list[tuple[str, str]]:
+        return [(name.replace("_", " "), spelled(value)) for name, value in conditions(self.run, self.seen).items()]
+
+    @property
+    def environment(self) -> list[tuple[str, str]]:
+        """Who did this, when, from where, to what."""
+        run, record = self.run, self.run.record
+        head = "not sealed" if run.seal is None else run.seal.head
+        return [
+            ("run", run.run),
+            ("status", run.status),
+            ("command", " ".join(record.argv)),
+            ("target", record.url),
+            ("model", record.model),
+            ("engine", f"{record.engine} {record.engine_version or '(version not told)'}"),
+            ("advertised limit", tokens(record.limit)),
+            ("begun (UTC)", run.started_utc),
+            ("ended (UTC)", run.ended_utc or "-"),
+            ("by", f"{run.user}@{run.host}"),
+            ("ctxfuzz", run.ctxfuzz_version),
+            ("chain head", head),
+        ]
+
+    @property
+    def checks(self) -> list[tuple[str, str]]:
+        """What to run in order to check this report against the record: a command, and what it shows."""
+        db = "" if self.db == "runs.db" else f" --db {self.db}"
+        run, seal = self.run.run, self.run.seal
+        telling = next((one.seq for one in self.seen if self.side(one) is Side.BAD), None)
+        expect = "" if seal is None else f" --expect {seal.head}"
+        commands = [
+            (f"ctxfuzz audit {run}{expect}{db}", "the record is as it was written, up to this report's chain head"),
+            (f"ctxfuzz export {run}{db}", "every row, with the hash that covers it"),
+        ]
+        if telling is not None:
+            commands += [
+                (f"ctxfuzz body {run}:{telling}{db} -o body.json", "the very request that failed, and its curl line"),
+                (f"ctxfuzz replay {run}:{telling}{db}", "send it again (it may take the engine down again)"),
+            ]
+        return commands
+
+
+def spelled(value: object) -> str:
+    """A JSON value as a reader wants it."""
+    match value:
+        case None:
+            return "-"
+        case bool():
+            return "yes" if value else "no"
+        case int():
+            return tokens(value)
+        case _:
+            return str(value)

@@ -1,0 +1,73 @@
+"""Does Datasette show the record with its titles, units, facets and links?"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+from click.testing import CliRunner
+
+from fuzzer.cli import browsing, main
+from fuzzer.store import History
+from tests.integration.recorded import record
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+@contextmanager
+def browsed(db: Path) -> Iterator[httpx.Client]:
+    """A client of `ctxfuzz browse`, which ends with Ctrl-C."""
+    command = [sys.executable, "-m", "fuzzer.cli", "browse", "--db", str(db), "--port", "0"]
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=env, start_new_session=True) as process:
+        assert process.stderr is not None
+        url = next(found[0] for line in process.stderr if (found := re.search(r"http://127\.0\.0\.1:\d+", line)))
+        try:
+            with httpx.Client(base_url=url, trust_env=False) as client:
+                yield client
+        finally:
+            os.killpg(process.pid, signal.SIGINT)
+            process.stderr.read()
+    assert process.returncode == 0
+
+
+def test_the_record_is_shown_with_units_facets_and_links(tmp_path: Path) -> None:
+    run = record(tmp_path / "runs.db")
+    with browsed(tmp_path / "runs.db") as client:
+        states = client.get("/runs/run_states").text
+        assert "How did each run go?" in states
+        assert f'<a href="/runs/run?run={run}">{run}</a>' in states
+        decisions = client.get(f"/runs/decisions?run={run}").text
+        assert f'<a href="/runs/decisions?run={run}&amp;seq=3">3</a>' in decisions
+        assert "facet" in decisions
+        deaths = client.get("/runs/deaths").text
+        assert "3.6&nbsp;s" in deaths
+        assert "<script>alert" not in deaths
+        told = client.get(f"/runs/run.json?run={run}&_shape=objects").json()
+        assert (told["rows"][0]["kind"], told["rows"][-1]["kind"]) == ("run", "seal")
+
+
+def test_every_table_is_described(tmp_path: Path) -> None:
+    record(tmp_path / "runs.db")
+    with History.open(tmp_path / "runs.db") as history:
+        columns = history.columns()
+    tables = browsing.metadata("runs", columns)["databases"]["runs"]["tables"]
+    assert columns.keys() - tables.keys() <= {"resumes", "notes", "standing_seals", "_sqlite_migrations"}
+    for name, (_, facets, sort) in browsing.TABLES.items():
+        assert {*facets, sort} <= set(columns[name]), name
+
+
+def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    record(tmp_path / "runs.db")
+    monkeypatch.setattr(browsing, "find_spec", lambda _: None)
+    done = CliRunner().invoke(main, ["browse", "--db", str(tmp_path / "runs.db")])
+    assert done.exit_code == 2
+    assert "pip install 'ctxfuzz[browse]'" in done.stderr

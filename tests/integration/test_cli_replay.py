@@ -1,0 +1,139 @@
+"""Is a recorded probe sent again byte for byte, and is it told whether its outcome repeats?"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shlex
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import anyio
+import pytest
+
+from fuzzer.cli.flags import CommonFlags
+from fuzzer.store import History, audit
+from targets.sim import running
+from targets.sim.world import World
+from tests.integration.playing import play
+
+pytestmark = pytest.mark.anyio
+
+ROOT = Path(__file__).parent.parent.parent
+SMALL = {
+    "limit": {"tokens": 4096},
+    "restart": {"delay_s": 0.1},
+    "rules": [{"when": "P > 300", "symptom": "death", "last_words": "CUDA error"}],
+}
+WELL = {**SMALL, "rules": []}
+
+
+async def quick(folder: Path, *args: str) -> subprocess.CompletedProcess[bytes]:
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "OPENAI_API_KEY": "sk-very-secret"}
+    return await anyio.run_process([sys.executable, "-m", "tests.chaos.quick", *args], cwd=folder, env=env, check=False)
+
+
+@pytest.fixture
+async def died(tmp_path: Path) -> str:
+    """A run in which a probe killed the engine: RUN:NUMBER of that one. Its simulator is gone since."""
+    async with running(World.from_dict(SMALL)) as simulation:
+        flags = CommonFlags(url=simulation.url, db=tmp_path / "runs.db", seed=7)
+        result = await play(flags, lo=200, hi=400, resolution=64, confidence=0.5)
+    seq = next(seen.seq for seen in result.observations if seen.deaths)
+    return f"{result.run_row.run}:{seq}"
+
+
+async def test_a_death_repeats_and_is_recorded_as_a_run_of_its_own(died: str, tmp_path: Path) -> None:
+    async with running(World.from_dict(SMALL)) as simulation:
+        done = await quick(tmp_path, "replay", died, "--url", simulation.url, "--json")
+        assert done.returncode == 0, done.stderr.decode()
+        told = json.loads(done.stdout)
+        assert told["replay"] == {
+            "run": died.partition(":")[0],
+            "seq": int(died.partition(":")[2]),
+            "was": "death",
+            "is": "death",
+            "repeats": True,
+        }
+        assert b"and it ended in: death (the engine died)" in done.stderr
+        await simulation.up()
+        assert simulation.deaths == 1
+    with History.open(tmp_path / "runs.db") as history:
+        run = history.get("last")
+        (intent,) = history.intents(run.run)
+        (before,) = [one for one in history.intents(died.partition(":")[0]) if one.seq == told["replay"]["seq"]]
+        assert (run.record.command, run.deaths, run.status) == ("replay", 1, "done")
+        assert intent.body_sha256 == before.body_sha256
+    assert audit(tmp_path / "runs.db").sound
+
+
+async def test_what_does_not_repeat_is_bad_news(died: str, tmp_path: Path) -> None:
+    async with running(World.from_dict(WELL)) as simulation:
+        done = await quick(tmp_path, "replay", died, "--url", simulation.url)
+    assert done.returncode == 1
+    assert b"it does not repeat: it was death, and is pass" in done.stdout
+
+
+async def test_to_another_model_nothing_is_sent(died: str, tmp_path: Path) -> None:
+    async with running(World.from_dict({**SMALL, "model": "another"})) as simulation:
+        done = await quick(tmp_path, "replay", died, "--url", simulation.url)
+        assert done.returncode == 4
+        assert simulation.log == []
+
+
+async def test_other_bytes_are_not_sent(died: str, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "runs.db")) as other:
+        other.execute("DROP TRIGGER probes_never_change")
+        other.execute("UPDATE probes SET body_sha256 = ?", ("0" * 64,))
+        other.commit()
+    async with running(World.from_dict(SMALL)) as simulation:
+        done = await quick(tmp_path, "replay", died, "--url", simulation.url)
+        assert done.returncode == 3
+        assert b"The recipe makes other bytes now" in done.stderr
+        assert not [record for record in simulation.log if record.max_tokens == 32]
+
+
+async def test_a_deadly_probe_is_not_sent_unless_a_death_is_allowed(died: str, tmp_path: Path) -> None:
+    async with running(World.from_dict(SMALL)) as simulation:
+        refused = await quick(tmp_path, "replay", died, "--url", simulation.url, "--max-deaths", "0")
+        assert refused.returncode == 2
+        assert b"With --max-deaths 0 it is not sent" in refused.stderr
+        planned = await quick(tmp_path, "replay", died, "--url", simulation.url, "--dry-run")
+        assert planned.returncode == 0
+        assert b"1.0 engine deaths" in planned.stdout
+        assert not [record for record in simulation.log if record.max_tokens == 32]
+        assert simulation.deaths == 0
+
+
+async def test_a_body_is_the_recorded_one_and_curl_sends_it(died: str, tmp_path: Path) -> None:
+    run, _, seq = died.partition(":")
+    with History.open(tmp_path / "runs.db") as history:
+        (intent,) = [one for one in history.intents(run) if one.seq == int(seq)]
+    async with running(World.from_dict(WELL)) as simulation:
+        told = ("--url", simulation.url, "--header", "X-Key: s3cret", "-o", "my body.json")
+        done = await quick(tmp_path, "body", died, *told)
+    assert done.returncode == 0, done.stderr.decode()
+    made = (tmp_path / "my body.json").read_bytes()
+    assert hashlib.sha256(made).hexdigest() == intent.body_sha256
+    assert len(made) == intent.body_bytes
+    line = done.stderr.decode()
+    assert "sk-very-secret" not in line
+    assert "s3cret" not in line
+    words = shlex.split(line)
+    assert words[words.index("--data-binary") + 1] == "@my body.json"
+    assert "Authorization: Bearer $OPENAI_API_KEY" in words
+    assert words[-1] == f"{simulation.url}/v1/completions"
+    assert (tmp_path / "runs.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("probe", "words"), [("last", "is no probe; write RUN:NUMBER"), ("last:99", "has no probe 99")]
+)
+async def test_a_probe_that_is_none_is_said(died: str, probe: str, words: str, tmp_path: Path) -> None:
+    done = await quick(tmp_path, "replay", probe)
+    assert done.returncode == 2
+    assert words in done.stderr.decode()
