@@ -68,5 +68,10 @@ async def _calibrate(rig: Rig, mode: Mode) -> None:
 
 async def _ask(rig: Rig, prompt: Prompt) -> Reply:
     generation = Generation(prompt, 1, stream=False, ignore_eos=rig.target.traits.ignore_eos)
-    with anyio.fail_after(DEADLINE_S):
+    deadline_s = min(DEADLINE_S, rig.settings.timeout_s)
+    with anyio.move_on_after(deadline_s):
         return await rig.target.generate(generation, rig.target.encode(generation))
+    raise RunStopped(
+        f"The target does not answer a prompt of {prompt.tokens} tokens within {deadline_s:g} s: see its log, or give "
+        "it more time with --timeout."
+    )

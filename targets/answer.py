@@ -24,6 +24,7 @@ EXCERPT_CHARS = 2_048
 IDS_KEPT = 256
 _BYTES_FREE = 4 << 20
 _BYTES_PER_TOKEN = 16 << 10
+_WHOLE_BYTES = 64 << 20  # of a body that is kept whole, whatever was asked
 _EVENTS_FREE = 64
 _UNASKED_TOKENS = 1 << 20  # how many output tokens to expect where the request named no number
 _TEXT_FIELDS = ("content", "reasoning_content", "reasoning", "refusal")
@@ -63,7 +64,7 @@ class Answer:
 
     def feed(self, data: bytes, at_s: float) -> bool:
         self._taken += len(data)
-        if self._taken > _BYTES_FREE + _BYTES_PER_TOKEN * self._asked:
+        if self._taken > self._most_bytes:
             self.oversize = True
             return False
         if self._sse is None:
@@ -115,6 +116,11 @@ class Answer:
     def _asked(self) -> int:
         asked = self.generation.max_tokens
         return _UNASKED_TOKENS if asked is None else asked
+
+    @property
+    def _most_bytes(self) -> int:
+        expected = _BYTES_FREE + _BYTES_PER_TOKEN * self._asked
+        return min(expected, _WHOLE_BYTES) if self._sse is None else expected
 
     def _complete(self, seen: Exchange) -> bool:
         """A stream is complete with a finish reason and then `[DONE]` or a clean end; a body when it was read whole."""

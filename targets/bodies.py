@@ -90,14 +90,22 @@ def server_error(value: object) -> ServerError | None:
 
 
 def _described(fields: Mapping[str, object], message: object) -> ServerError:
-    words = message if isinstance(message, str) else json.dumps(message)
     code = fields.get("code")
     return ServerError(
-        message=words[:MESSAGE_CHARS],
+        message=_words(message)[:MESSAGE_CHARS],
         type=string(fields.get("type")) or string(fields.get("error_type")),
         code=code if isinstance(code, int | str) and not isinstance(code, bool) else None,
         param=string(fields.get("param")),
     )
+
+
+def _words(message: object) -> str:
+    if isinstance(message, str):
+        return message
+    try:
+        return json.dumps(message)
+    except RecursionError:  # it was read from a shallower place
+        return "an error that is nested without end"
 
 
 def draft_counts(timings: object) -> DraftCounts | None:
@@ -116,10 +124,7 @@ def draft_counts(timings: object) -> DraftCounts | None:
 def token_ids(value: object) -> list[int] | None:
     """The ids in a tokenizer's answer: a list of ids or of objects with `id`, bare or in a field; None if neither."""
     if isinstance(value, Mapping):
-        for name in ("tokens", "input_ids", "ids"):
-            if name in value:
-                return token_ids(value[name])
-        return None
+        value = next((value[name] for name in ("tokens", "input_ids", "ids") if name in value), None)
     if not isinstance(value, list):
         return None
     ids = [count(item.get("id") if isinstance(item, Mapping) else item) for item in value]

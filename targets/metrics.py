@@ -5,7 +5,6 @@ Our own small reader: it is polled, and a general parser takes ten times as long
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
 
@@ -15,7 +14,9 @@ from targets.metric_names import NAMES, MetricNames
 _START = "process_start_time_seconds"
 _START_HEADER = "process-start-time-unix"  # llama.cpp gives its own mark as a response header
 _SAMPLE = re.compile(r"([a-zA-Z_:][\w:]*)(\{.*\})?[ \t]+(\S+)")
-_LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+_LABEL = re.compile(r'\b(\w{1,128})="((?:[^"\\]|\\.)*)"')
+_LABELS_CHARS = 8_192  # of one sample's labels: enough for any info metric, and a bound on what reading them costs
+_MAX = 1e15  # below it a float holds each integer; above it nothing is a count, a time or a size
 _NOT_COUNTED = ("_bucket", "_sum", "_created")
 _OTHER_COUNTERS = ("process_cpu_seconds_total",)
 
@@ -86,7 +87,7 @@ def _number(text: str) -> float | None:
         value = float(text)
     except ValueError:
         return None
-    return value if math.isfinite(value) else None
+    return value if abs(value) < _MAX else None  # neither NaN nor infinite
 
 
 def _whole(value: float | None) -> int | None:
@@ -97,7 +98,8 @@ def _sum(samples: Samples, names: tuple[str, ...]) -> float | None:
     """The sum over all label sets of the first name that is there."""
     for name in names:
         if name in samples:
-            return sum(value for _, value in samples[name])
+            total = sum(value for _, value in samples[name])
+            return total if abs(total) < _MAX else None
     return None
 
 
@@ -113,7 +115,7 @@ def _draft(samples: Samples, names: MetricNames) -> DraftCounts | None:
     positions: dict[int, float] = {}
     for name in names.accepted_per_position:
         for labels, value in samples.get(name, ()):
-            position = dict(_LABEL.findall(labels)).get("position", "")
+            position = _labels(labels).get("position", "")
             if position.isdecimal() and len(position) < 4:
                 positions[int(position)] = positions.get(int(position), 0.0) + value
     return DraftCounts(drafts, tokens, accepted, tuple(positions[key] for key in sorted(positions)))
@@ -123,7 +125,7 @@ def _cache(rows: tuple[tuple[str, float], ...]) -> tuple[int | None, int | None]
     """KV pool and block size in tokens. Of several engines the smallest: a request lives in one of them."""
     pools, blocks = [], []
     for labels, _ in rows:
-        info = dict(_LABEL.findall(labels))
+        info = _labels(labels)
         block, number = _count(info.get("block_size")), _count(info.get("num_gpu_blocks"))
         pool = _count(info.get("kv_cache_size_tokens"))
         if pool is None and block and number:
@@ -133,5 +135,9 @@ def _cache(rows: tuple[tuple[str, float], ...]) -> tuple[int | None, int | None]
     return min(pools, default=None), min(blocks, default=None)
 
 
+def _labels(text: str) -> dict[str, str]:
+    return dict(_LABEL.findall(text[:_LABELS_CHARS]))
+
+
 def _count(text: str | None) -> int | None:
-    return int(text) if text and text.isascii() and text.isdecimal() and len(text) < 16 else None
+    return int(text) if text and text.isascii() and text.isdecimal() and len(text) < 13 else None

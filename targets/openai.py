@@ -26,7 +26,8 @@ TOKENIZE_S = 60.0
 TINY_S = 60.0
 _DETAIL_CHARS = 200
 _METRICS_BYTES = 4 << 20
-_IDS_BYTES = 64 << 20
+_IDS_BYTES_FREE = 1 << 20
+_IDS_BYTES_PER_BYTE = 64  # no byte of a text becomes more than one id, and no id takes more than this
 _TINY_IDS = (1000, 1001, 1002, 1003)
 
 
@@ -148,7 +149,8 @@ class OpenAITarget:
         if way is None:
             return None
         fields = {way.text_field: text, **way.fixed} | ({"model": self._model} if way.names_model else {})
-        got = await self._post(way.path, json.dumps(fields).encode(), TOKENIZE_S, _IDS_BYTES)
+        most = _IDS_BYTES_FREE + _IDS_BYTES_PER_BYTE * len(text.encode(errors="replace"))
+        got = await self._post(way.path, json.dumps(fields).encode(), TOKENIZE_S, most)
         return parsed(got.body) if got.ok else None
 
     async def _takes_ids(self) -> bool:

@@ -136,5 +136,5 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
 def _until(date: str, now: str) -> float:
     try:
         return (parsedate_to_datetime(date) - parsedate_to_datetime(now)).total_seconds()
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return math.nan

@@ -24,6 +24,7 @@ MODELS = "/v1/models"
 # Names that a model's entry in /v1/models gives its window, best first.
 _LIMIT_FIELDS = ("max_model_len", "context_length", "context_window", "max_context_length", "max_input_tokens")
 _NAMES_SHOWN = 12
+_NAME_CHARS = 1_000  # a model's name goes back with every request; a longer one is none
 
 
 class Scout:
@@ -81,7 +82,11 @@ def entries(listing: object) -> list[dict[str, Any]]:
     data = at(listing, "data")
     if not isinstance(data, list):
         return []
-    return [entry for entry in data if isinstance(entry, dict) and string(entry.get("id"))]
+    return [entry for entry in data if isinstance(entry, dict) and _is_name(entry.get("id"))]
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= _NAME_CHARS
 
 
 def limits_of(entry: object) -> dict[str, int]:

@@ -9,12 +9,25 @@ from fuzzer.cli.grouping import Entry, LazyGroup
 
 ENTRIES = {
     "bisect": Entry("Find", "fuzzer.cli.find:bisect", "Find the edge between --lo and --hi, and the safe cap."),
+    "sweep": Entry("Find", "fuzzer.cli.sweep:sweep", "Fill a table: outcome, speed and acceptance at each length."),
+    "verify": Entry("Find", "fuzzer.cli.verify:verify", "Check that a cap is in force and holds: the gate."),
     "probe": Entry("Find", "fuzzer.cli.find:probe", "Send one prompt of LENGTH tokens and watch the engine."),
+    "inspect": Entry("Find", "fuzzer.cli.inspect:inspect", "Say what is behind a URL: engine, limits, drafter."),
+    "replay": Entry("Find", "fuzzer.cli.again:replay", "Send one recorded PROBE again: does its outcome repeat?"),
     "resume": Entry("Find", "fuzzer.cli.find:resume", "Go on with an interrupted RUN; nothing is asked twice."),
     "runs": Entry("Read", "fuzzer.cli.read:runs", "List the recorded runs, newest first."),
     "show": Entry("Read", "fuzzer.cli.read:show", "Show a RUN: every probe, every death, the finding."),
+    "recommend": Entry("Read", "fuzzer.cli.recommend:recommend", "Print the cap of a RUN as flags, Helm, LiteLLM, ..."),
+    "diff": Entry("Read", "fuzzer.cli.diff:diff", "Say what moved between two runs, and whether it got worse."),
+    "report": Entry("Read", "fuzzer.cli.publish:report", "Write a RUN as one HTML file, or as Markdown, JUnit, JSON."),
+    "browse": Entry("Read", "fuzzer.cli.publish:browse", "Look through the record with Datasette."),
+    "body": Entry("Read", "fuzzer.cli.again:body", "Write the request body of a PROBE, and the curl line."),
+    "export": Entry("Keep", "fuzzer.cli.trail:export", "Write a RUN out as JSONL or CSV."),
+    "merge": Entry("Keep", "fuzzer.cli.trail:merge", "Take the runs of another database in."),
+    "audit": Entry("Keep", "fuzzer.cli.trail:audit", "Check that nobody has changed the record."),
     "demo": Entry("Play", "fuzzer.cli.play:demo", "Find the edge of a simulated engine that really dies."),
     "sim": Entry("Play", "fuzzer.cli.play:sim", "Serve a simulated engine to try things on."),
+    "config": Entry("Shell", "fuzzer.cli.config:config", "Print what each flag would be, and who says so."),
     "completion": Entry("Shell", "fuzzer.cli.shell:completion", "Print the completion script of a shell."),
 }
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Never
 import anyio
 import click
 
-from fuzzer.cli import memory, questions, results, session
+from fuzzer.cli import attribution, concluding, memory, questions, results, session
 from fuzzer.cli.bracketing import Bracketing
-from fuzzer.cli.exits import Exit, exit_of
+from fuzzer.cli.exits import Exit
 from fuzzer.cli.flags import CommonFlags
 from fuzzer.cli.signals import stop_on_signals
 from fuzzer.cli.streams import say
@@ -20,15 +20,15 @@ from fuzzer.cli.watching import watching
 from fuzzer.errors import Interrupted, UsageFault
 from fuzzer.model import Note
 from fuzzer.plans.forecast import Forecast, forecast
-from fuzzer.report.finding import finding_object
-from fuzzer.report.summary import Facts, summary
+from fuzzer.plans.question import BisectQuestion
 from fuzzer.store import History
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from fuzzer.cli.watching import Listeners
-    from fuzzer.plans.question import BisectQuestion
+    from fuzzer.plans.sweep import SweepQuestion
+    from fuzzer.plans.verify import VerifyQuestion
 
 SINGLE = Forecast(probes=2, deaths=1, seconds=None)
 
@@ -45,14 +45,18 @@ Ending = session.Result | Interrupted | Ahead
 Drive = Callable[[session.Session, "Listeners", anyio.Event], Awaitable[Ending]]
 
 
-def bisect(flags: CommonFlags, asked: Mapping[str, Any], suspects: Sequence[int]) -> Never:
+def bisect(
+    flags: CommonFlags, asked: Mapping[str, Any], suspects: Sequence[int], controls: Sequence[tuple[str, str]]
+) -> Never:
     """Find the edge, and leave. Raises UsageFault where there is nothing between lo and hi."""
     if asked["hi"] <= asked["lo"]:
         raise UsageFault(f"--hi ({asked['hi']}) is not above --lo ({asked['lo']}): swap them, or raise --hi.")
-    conclude(flags, anyio.run(watched, flags, bisecting(asked, suspects)), asked["require"])
+    conclude(flags, anyio.run(watched, flags, bisecting(asked, suspects, controls)), asked["require"])
 
 
-def bisecting(asked: Mapping[str, Any], suspects: Sequence[int] = ()) -> Drive:
+def bisecting(
+    asked: Mapping[str, Any], suspects: Sequence[int] = (), controls: Sequence[tuple[str, str]] = ()
+) -> Drive:
     """How a bisect is driven; `asked` are the fields of its question that its own flags fill."""
 
     async def drive(opened: session.Session, listeners: Listeners, stop: anyio.Event) -> Ending:
@@ -61,9 +65,36 @@ def bisecting(asked: Mapping[str, Any], suspects: Sequence[int] = ()) -> Drive:
             tell(listeners, note)
         if opened.flags.dry_run:
             return Ahead(forecast(question), question.max_deaths)
-        return await opened.run("bisect", questions.Asked("bisect", question), followed(question, listeners), stop)
+        await attribution.reached(opened.flags, controls)
+        result = await opened.run(
+            "bisect",
+            questions.Asked("bisect", question),
+            followed(question, listeners),
+            stop,
+            notes={attribution.CONTROLS: [list(control) for control in controls]} if controls else {},
+        )
+        await attribution.ask_controls(opened.flags, controls, result, listeners, stop)
+        return result
 
     return drive
+
+
+def listed(
+    flags: CommonFlags,
+    command: str,
+    question: Callable[[session.Session], SweepQuestion | VerifyQuestion],
+    *,
+    junit: Path | None = None,
+) -> Never:
+    """Work through a list of probes, and leave."""
+
+    async def drive(opened: session.Session, listeners: Listeners, stop: anyio.Event) -> Ending:
+        asked = question(opened)
+        if flags.dry_run:
+            return Ahead(Forecast(asked.most_probes, min(asked.most_deaths, 1), None), asked.most_deaths)
+        return await opened.run(command, questions.Asked(command, asked), listeners, stop)
+
+    conclude(flags, anyio.run(watched, flags, drive), junit=junit)
 
 
 def probe(flags: CommonFlags, length: int) -> Never:
@@ -88,9 +119,12 @@ def resume(name: str, db: Path, given: Mapping[str, Any]) -> Never:
     flags = replace(CommonFlags(url="", db=db, **given).restored(run.record.settings), url=run.record.url)
 
     async def drive(opened: session.Session, listeners: Listeners, stop: anyio.Event) -> Ending:
-        return await opened.resume(run, asked, followed(asked.question, listeners), stop)
+        result = await opened.resume(run, asked, followed(asked.question, listeners), stop)
+        await attribution.ask_controls(flags, attribution.controls_of(run), result, listeners, stop)
+        return result
 
-    conclude(flags, anyio.run(watched, flags, drive), asked.question.require)
+    require = asked.question.require if isinstance(asked.question, BisectQuestion) else None
+    conclude(flags, anyio.run(watched, flags, drive), require)
 
 
 async def watched(flags: CommonFlags, drive: Drive) -> Ending:
@@ -108,9 +142,11 @@ async def watched(flags: CommonFlags, drive: Drive) -> Ending:
                 return interrupted
 
 
-def followed(question: BisectQuestion, listeners: Listeners) -> Listeners:
+def followed(question: questions.Question, listeners: Listeners) -> Listeners:
     """The listeners of a bisect: they are told the bracket too. Where nobody listens, nobody reckons."""
-    return (*listeners, Bracketing(question, listeners)) if listeners else ()
+    if not listeners or not isinstance(question, BisectQuestion):
+        return listeners
+    return (*listeners, Bracketing(question, listeners))
 
 
 def tell(listeners: Listeners, note: Note) -> None:
@@ -118,16 +154,18 @@ def tell(listeners: Listeners, note: Note) -> None:
         listener(note)
 
 
-def conclude(flags: CommonFlags, ending: Ending, require: int | None = None, *, next_: Sequence[str] = ()) -> Never:
+def conclude(
+    flags: CommonFlags,
+    ending: Ending,
+    require: int | None = None,
+    *,
+    next_: Sequence[str] = (),
+    junit: Path | None = None,
+) -> Never:
     """Print what it ended with, and leave with its exit code. `next_`: commands to name instead of the usual ones."""
     match ending:
-        case session.Result(finding, run, seen, elapsed_s):
-            if flags.json:
-                results.emit_json(finding_object(run, finding, seen, elapsed_s))
-            else:
-                shown = summary(Facts(run, finding, seen, elapsed_s, str(flags.db)))
-                results.emit_summary(replace(shown, commands=tuple(next_) or shown.commands))
-            code = exit_of(finding, require)
+        case session.Result():
+            code = concluding.conclude(flags, ending, require, next_=next_, junit=junit)
         case Ahead(ahead, at_most):
             results.emit_forecast(ahead, at_most, as_json=flags.json)
             code = Exit.ANSWERED

@@ -30,6 +30,8 @@ SEARCH = stack(
            help="Round the cap down to a multiple of this."),
     option("Search", "--require", metavar="TOKENS", type=values.length,
            help="Leave with 1 unless the cap is at least this."),
+    option("Search", "--control", "controls", metavar="NAME=URL", type=values.named_url, multiple=True,
+           help="The same model without the drafter: it is sent first_bad once the edge stands; repeatable."),
 )  # fmt: skip
 
 
@@ -39,11 +41,14 @@ SEARCH = stack(
 ctxfuzz bisect --url http://localhost:8000 --lo 244689 --hi 300000
 ctxfuzz bisect --url http://localhost:8000 --lo 8k --hi 300k --require 256K
 ctxfuzz bisect --url https://pod-0.example --lo 8k --hi 1M --max-deaths 4 --json | jq .recommended_max_model_len
+ctxfuzz bisect --target prod --lo 8k --hi 300k --control plain=http://localhost:8001
 """,
 )
 @SEARCH
 @probing
-def bisect(flags: CommonFlags, suspects: tuple[int, ...], **asked: object) -> None:
+def bisect(
+    flags: CommonFlags, suspects: tuple[int, ...], controls: tuple[tuple[str, str], ...], **asked: object
+) -> None:
     """Find the edge between --lo and --hi, and the max_model_len that is safe.
 
     Sends prompts of exactly known length, watches whether the engine lives, and searches between the last good and
@@ -51,7 +56,7 @@ def bisect(flags: CommonFlags, suspects: tuple[int, ...], **asked: object) -> No
     """
     from fuzzer.cli import conduct  # noqa: PLC0415  (heavy)
 
-    conduct.bisect(flags, asked, suspects)
+    conduct.bisect(flags, asked, suspects, controls)
 
 
 @click.command(

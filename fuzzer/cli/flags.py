@@ -14,8 +14,8 @@ from typing import Any
 
 import click
 
-from fuzzer.cli import values
-from fuzzer.cli.grouping import option, stack
+from fuzzer.cli import profiles, values
+from fuzzer.cli.grouping import Decorator, option, stack
 from fuzzer.model import FAIL_ON_DEFAULT, Cache, Outcome
 from targets.base import Mode
 from targets.table import DIALECTS
@@ -54,6 +54,8 @@ class CommonFlags:
     allow_replicas: bool = False
     fail_on: frozenset[Outcome] = FAIL_ON_DEFAULT
     on_death: str | None = None
+    engine_log: str | None = None
+    engine_log_cmd: str | None = None
     seed: int | None = None
     db: Path = Path("runs.db")
     dry_run: bool = False
@@ -102,6 +104,8 @@ TALK = stack(
 OUTPUT = stack(DB, JSON, TALK)
 
 TARGET = stack(
+    option("Target", "--target", metavar="NAME", is_eager=True, expose_value=False, callback=profiles.chosen,
+           help=f"Take what is not said here from [targets.NAME] of {profiles.FILE}."),
     option("Target", "--url", metavar="URL", required=True, type=values.url,
            help="The endpoint, with or without /v1."),
     option("Target", "--model", metavar="NAME", help="The model to ask.  [default: the only one served]"),
@@ -111,11 +115,13 @@ TARGET = stack(
     option("Target", "--metrics-url", metavar="URL", type=values.url, help="Where metrics are, if not beside --url."),
 )  # fmt: skip
 
+CONTENT = option(
+    "Prompt", "--content", metavar="KIND", type=click.Choice(CONTENTS), default="words", show_default=True,
+    help=f"What prompts are made of: {', '.join(CONTENTS)}. A lookup drafter only drafts on repeats.",
+)  # fmt: skip
+HOW_SENT = option("Prompt", "--mode", type=click.Choice(("ids", "text", "chat")),
+                  help="How prompts are sent.  [default: ids, else text]")  # fmt: skip
 PROMPT = stack(
-    option("Prompt", "--mode", type=click.Choice(("ids", "text", "chat")),
-           help="How prompts are sent.  [default: ids, else text]"),
-    option("Prompt", "--content", metavar="KIND", type=click.Choice(CONTENTS), default="words", show_default=True,
-           help=f"What prompts are made of: {', '.join(CONTENTS)}. A lookup drafter only drafts on repeats."),
     option("Prompt", "--corpus", metavar="FILE", type=click.Path(exists=True, dir_okay=False, resolve_path=True),
            help="Make prompts of the text in this file instead."),
     option("Prompt", "--tokenizer", metavar="DIR|NAME", help="A local tokenizer.  [default: ask the server]"),
@@ -150,6 +156,10 @@ LIMITS = stack(
            shell_complete=values.complete_outcomes, default="death,error,hang,truncated,garbled", show_default=True,
            help="Which outcomes are failures."),
     option("Limits", "--on-death", metavar="CMD", help="Run this command after a death, to help the engine back."),
+    option("Limits", "--engine-log", metavar="FILE", type=click.Path(dir_okay=False, resolve_path=True),
+           help="The engine's own log: its last words are kept with each death."),
+    option("Limits", "--engine-log-cmd", metavar="CMD",
+           help="A command that prints that log: 'kubectl logs --previous POD'."),
     option("Limits", "--dry-run", is_flag=True, help="Say the expected deaths and minutes, and send no probe."),
 )  # fmt: skip
 
@@ -168,6 +178,13 @@ def _bundle(command: Callable[..., Any]) -> Callable[..., Any]:
     return bundled
 
 
-def probing(command: Callable[..., Any]) -> Callable[..., Any]:
-    """All common flags; the command receives `flags: CommonFlags`."""
-    return stack(TARGET, CREDENTIALS, PROMPT, LIMITS, OUTPUT)(_bundle(command))
+def probing_with(content: Decorator) -> Decorator:
+    """All common flags, with this one for the content; the command receives `flags: CommonFlags`."""
+
+    def apply(command: Callable[..., Any]) -> Callable[..., Any]:
+        return stack(TARGET, CREDENTIALS, HOW_SENT, content, PROMPT, LIMITS, OUTPUT)(_bundle(command))
+
+    return apply
+
+
+probing = probing_with(CONTENT)

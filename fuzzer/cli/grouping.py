@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import click
 
+from fuzzer.cli import profiles
 from fuzzer.cli.faults import faults_told
 
 
@@ -26,6 +27,26 @@ class SectionedOption(click.Option):
     def __init__(self, *args: Any, section: str = "Options", **kwargs: Any) -> None:  # noqa: ANN401  (click's own)
         super().__init__(*args, **kwargs)
         self.section = section
+        others = (self.envvar,) if isinstance(self.envvar, str) else tuple(self.envvar or ())
+        self.variables: tuple[str, ...] = (self.variable, *others)
+        self.envvar = self.variables
+
+    @property
+    def flag(self) -> str:
+        """Its long name without the dashes: the name that it has in a file."""
+        return max(self.opts, key=len).lstrip("-")
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that stands for it in every command."""
+        return "CTXFUZZ_" + self.flag.upper().replace("-", "_")
+
+    def value_from_envvar(self, ctx: click.Context) -> Any:  # noqa: ANN401  (click's own)
+        """What may be repeated is one a line: a header has spaces."""
+        if not self.multiple:
+            return super().value_from_envvar(ctx)
+        given = self.resolve_envvar_value(ctx)
+        return None if given is None else tuple(given.splitlines())
 
 
 class Command(click.Command):
@@ -34,6 +55,10 @@ class Command(click.Command):
     def __init__(self, *args: Any, examples: str = "", **kwargs: Any) -> None:  # noqa: ANN401  (click's own)
         super().__init__(*args, **kwargs)
         self.examples = examples
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        profiles.load_defaults(ctx)
+        return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         params = self.get_params(ctx)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from fuzzer.errors import UsageFault
 from fuzzer.plans.bisect import bisect
 from fuzzer.plans.question import BisectQuestion
 from fuzzer.plans.single import single
+from fuzzer.plans.sweep import SweepQuestion, sweep
+from fuzzer.plans.verify import VerifyQuestion, verify
 from fuzzer.search import Suspect
 
 if TYPE_CHECKING:
@@ -17,8 +19,26 @@ if TYPE_CHECKING:
     from fuzzer.model import Observation
     from fuzzer.plans import Plan
     from fuzzer.store import Run
+    from targets.base import Mode
 
-PLANS = {"bisect": bisect, "probe": single}
+Question = BisectQuestion | SweepQuestion | VerifyQuestion
+
+Q = TypeVar("Q", BisectQuestion, SweepQuestion, VerifyQuestion)
+
+
+class Kind(NamedTuple):
+    """What a plan of this name is asked, and the plan."""
+
+    question: type[Question]
+    plan: Callable[[Any, Sequence[Observation]], Plan]
+
+
+KINDS = {
+    "bisect": Kind(BisectQuestion, bisect),
+    "probe": Kind(BisectQuestion, single),
+    "sweep": Kind(SweepQuestion, sweep),
+    "verify": Kind(VerifyQuestion, verify),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +46,13 @@ class Asked:
     """A question and the plan that answers it, by the name under which a run records it."""
 
     plan_name: str
-    question: BisectQuestion
+    question: Question
 
     def to_json(self) -> dict[str, Any]:
         return self.question.to_json()
 
     def plan(self, facts: Sequence[Observation] = ()) -> Plan:
-        return PLANS[self.plan_name](self.question, facts)
+        return KINDS[self.plan_name].plan(self.question, facts)
 
 
 def to_bisect(session: Session, asked: Mapping[str, Any], suspects: Sequence[int]) -> BisectQuestion:
@@ -47,14 +67,37 @@ def to_probe(session: Session, length: int) -> Asked:
 
 
 def recorded(run: Run) -> Asked:
-    """The question that a run was begun with."""
-    return Asked(run.record.plan, BisectQuestion.from_json(run.record.question))
+    """The question that a run was begun with. Raises UsageFault for one that is not resumed."""
+    if run.record.plan not in KINDS:
+        raise UsageFault(f"Run {run.run} is a {run.record.plan}: there is nothing to go on with. Ask for it anew.")
+    return Asked(run.record.plan, KINDS[run.record.plan].question.from_json(run.record.question))
+
+
+def to_sweep(session: Session, lengths: Sequence[int], contents: Sequence[str], *, keep_going: bool) -> SweepQuestion:
+    """The question of `sweep`; without contents, the one of --content. Raises UsageFault."""
+    given = tuple(contents) or (session.flags.content,)
+    return _of(SweepQuestion, session, lengths=tuple(lengths), contents=given, keep_going=keep_going)
+
+
+def to_verify(session: Session, cap: int, first_bad: int | None) -> VerifyQuestion:
+    """The question of `verify`. Text and chat are asked where their length can be exact. Raises UsageFault."""
+    flags, survey = session.flags, session.survey
+    exact = survey.has_tokenize or flags.tokenizer is not None
+    others: tuple[Mode, ...] = ("text", "chat") if exact and flags.mode is None else ()
+    modes = tuple(dict.fromkeys((session.mode, *others)))
+    return _of(
+        VerifyQuestion, session, cap=cap, first_bad=first_bad, far=2 * max(cap, first_bad or 0), modes=modes
+    )  # fmt: skip
 
 
 def _question(session: Session, **asked: Any) -> BisectQuestion:  # noqa: ANN401  (fields of the question)
+    return _of(BisectQuestion, session, **asked)
+
+
+def _of(kind: type[Q], session: Session, **asked: Any) -> Q:  # noqa: ANN401  (fields of the question)
     flags = session.flags
     try:
-        return BisectQuestion(
+        return kind(
             limit=session.survey.limit,
             largest_prompt_below_limit=session.target.traits.largest_prompt_below_limit,
             output_tokens=flags.output_tokens,
@@ -69,4 +112,4 @@ def _question(session: Session, **asked: Any) -> BisectQuestion:  # noqa: ANN401
             **asked,
         )
     except ValueError as error:
-        raise UsageFault(f"There is nothing to ask: {error}. Choose --lo and --hi anew.") from None
+        raise UsageFault(f"There is nothing to ask: {error}. Choose the lengths anew.") from None

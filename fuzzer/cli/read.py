@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
+from fuzzer.cli import values
 from fuzzer.cli.flags import DB, JSON
-from fuzzer.cli.grouping import Command
+from fuzzer.cli.grouping import Command, option
+from fuzzer.model import FindingKind
 
 
 @click.command(
@@ -15,17 +18,37 @@ from fuzzer.cli.grouping import Command
     examples="""
 ctxfuzz runs
 ctxfuzz runs --json | jq '.[0].run'
+ctxfuzz runs --model llama --finding death --since 7d --csv > deaths.csv
 """,
+)
+@option("Filter", "--url", metavar="TEXT", help="Only those against a URL with this in it.")
+@option("Filter", "--model", metavar="TEXT", help="Only those of a model with this in its name.")
+@option(
+    "Filter",
+    "--finding",
+    metavar="KIND",
+    type=click.Choice([kind.value for kind in FindingKind]),
+    help=f"Only those that found this: {', '.join(FindingKind)}.",
+)
+@option(
+    "Filter",
+    "--since",
+    metavar="WHEN",
+    type=values.moment,
+    help="Only those begun since: 2026-11-29, 2026-11-29T17:00, 12h, 7d.",
 )
 @DB
 @JSON
-def runs(db: Path, json: bool) -> None:  # noqa: FBT001  (a flag)
+@option("Output", "--csv", is_flag=True, help="Print the list as CSV.")
+def runs(db: Path, json: bool, csv: bool, **wanted: Any) -> None:  # noqa: ANN401, FBT001  (flags)
     """List the recorded runs, newest first."""
     from fuzzer.cli import results  # noqa: PLC0415  (heavy)
     from fuzzer.store import History  # noqa: PLC0415
 
+    if json and csv:
+        raise click.UsageError("--json and --csv are two forms of one list: choose one.")
     with History.open(db) as history:
-        results.emit_runs(history.runs(), as_json=json)
+        results.emit_runs(history.runs(**wanted), form="json" if json else "csv" if csv else "text")
 
 
 @click.command(
@@ -40,9 +63,12 @@ ctxfuzz show 06bc --json | jq '.probes[] | select(.deaths > 0)'
 @JSON
 def show(run: str, db: Path, json: bool) -> None:  # noqa: FBT001  (a flag)
     """Show RUN (an id, the beginning of one, or 'last'): every probe, every death with its words, the finding."""
-    from fuzzer.cli import results  # noqa: PLC0415  (heavy)
+    from fuzzer.cli import attribution, results  # noqa: PLC0415  (heavy)
     from fuzzer.store import History  # noqa: PLC0415
 
     with History.open(db) as history:
         found = history.get(run)
-        results.emit_run(found, history.observations(found.run), history.active_s(found.run), db=str(db), as_json=json)
+        seen, deaths = history.observations(found.run), history.deaths(found.run)
+        told = attribution.recorded(db, found)
+        elapsed_s = history.active_s(found.run)
+        results.emit_run(found, seen, deaths, elapsed_s, attribution=told, db=str(db), as_json=json)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from fuzzer.cli.streams import emit
 from fuzzer.cli.watching import console, is_dumb
-from fuzzer.report import probes, run, runs, summary
+from fuzzer.report import probes, run, runs, summary, tables
 from fuzzer.report.words import span
 
 if TYPE_CHECKING:
@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
     from fuzzer.model import Observation
     from fuzzer.plans.forecast import Forecast
+    from fuzzer.report.attribution import Attribution
     from fuzzer.report.summary import Summary
-    from fuzzer.store import Run
+    from fuzzer.store import Death, Run
 
 FORECAST_SCHEMA: Final = "ctxfuzz.forecast/1"
 ASSUMED_PASS_S: Final = 5
@@ -39,11 +40,14 @@ def emit_summary(shown: Summary) -> None:
     show_summary(console(sys.stdout), shown)
 
 
-def emit_runs(found: Sequence[Run], *, as_json: bool) -> None:
+def emit_runs(found: Sequence[Run], *, form: Literal["text", "json", "csv"]) -> None:
     """The list of runs."""
     rows = [runs.run_row(one) for one in found]
-    if as_json:
+    if form == "json":
         emit_json([runs.run_object(one) for one in found])
+    elif form == "csv":
+        objects = [runs.run_object(one) for one in found]
+        emit(tables.csv(runs.FIELDS, [[one[name] for name in runs.FIELDS] for one in objects]))
     elif not _drawn():
         emit(runs.as_text(rows))
     else:
@@ -53,10 +57,20 @@ def emit_runs(found: Sequence[Run], *, as_json: bool) -> None:
         terminal.print(runs_table(rows, terminal.width))
 
 
-def emit_run(one: Run, seen: Sequence[Observation], elapsed_s: float, *, db: str, as_json: bool) -> None:
-    """One run, probe by probe, and its finding."""
+def emit_run(
+    one: Run,
+    seen: Sequence[Observation],
+    deaths: Sequence[Death],
+    elapsed_s: float,
+    *,
+    attribution: Attribution | None,
+    db: str,
+    as_json: bool,
+) -> None:
+    """One run, probe by probe, the engine's last words, the finding, and what its controls say."""
     if as_json:
-        emit_json(run.show_object(one, seen, elapsed_s))
+        extra = {} if attribution is None else {"attribution": attribution.to_json()}
+        emit_json(run.show_object(one, seen, elapsed_s, deaths) | extra)
         return
     for line in run.heading(one):
         emit(line)
@@ -68,8 +82,10 @@ def emit_run(one: Run, seen: Sequence[Observation], elapsed_s: float, *, db: str
             terminal.print(probe_line(probe, terminal.width), soft_wrap=True)
     else:
         emit("\n".join(map(probes.line, seen)))
+    for line in run.last_words(deaths):
+        emit(line)
     if one.finding is not None:
-        emit_summary(summary.summary(summary.Facts(one, one.finding, seen, elapsed_s, db)))
+        emit_summary(summary.summary(summary.Facts(one, one.finding, seen, elapsed_s, db, attribution)))
 
 
 def emit_forecast(ahead: Forecast, at_most: int, *, as_json: bool) -> None:

@@ -4,35 +4,41 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
+import anyio
+
+from fuzzer.cli.secrecy import keep, secrets_of
 from fuzzer.driver import Driver
+from fuzzer.enginelog import EngineLog, LogCommand, LogFile
 from fuzzer.errors import Interrupted, RunStopped
-from fuzzer.journal import StoreJournal, close_open_intents, last_seen_engine
+from fuzzer.journal import StoreJournal, last_seen_engine, settle
 from fuzzer.model import Event, Finding, Note, RunEnded, RunStarted, Settings
 from fuzzer.preflight import SAMPLE_S, Company, company
-from fuzzer.probe import Rig
+from fuzzer.probe import Rig, generation_of
 from fuzzer.prompts import PromptSource
 from fuzzer.store import RunRecord, Store
+from fuzzer.tuning import tune
 from fuzzer.watch import scrape
 from targets.detect import connect
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import anyio
-
     from fuzzer.cli.flags import CommonFlags
-    from fuzzer.model import Observation
+    from fuzzer.model import Observation, ProbeSpec
     from fuzzer.plans import Plan
+    from fuzzer.prompts.recipe import Recipe
     from fuzzer.store import Run
     from targets.base import Mode, Survey, Target
 
 Listener = Callable[[Event], None]
 PACE = Settings()
+NO_NOTES: Mapping[str, object] = MappingProxyType({})
 
 
 class Question(Protocol):
@@ -62,6 +68,7 @@ class Session:
     survey: Survey
     company: Company
     pace: Settings = PACE
+    again: Recipe | None = None  # the one prompt to send, whatever length is asked
 
     @property
     def mode(self) -> Mode:
@@ -69,11 +76,23 @@ class Session:
         takes_ids = self.survey.takes_ids and self.target.traits.ids
         return self.flags.mode or ("ids" if takes_ids else "text")
 
-    async def run(self, command: str, question: Question, listeners: Sequence[Listener], stop: anyio.Event) -> Result:
-        """A new run of `question`, from its first row to its seal. Raises Interrupted when `stop` is set."""
+    async def run(
+        self,
+        command: str,
+        question: Question,
+        listeners: Sequence[Listener],
+        stop: anyio.Event,
+        *,
+        plan: str | None = None,
+        notes: Mapping[str, object] = NO_NOTES,
+    ) -> Result:
+        """A new run of `question`, from its first row to its seal. Raises Interrupted when `stop` is set.
+
+        `plan` names what answers it, where that is not the command's own; `notes` are kept with the run's settings.
+        """
         seed = random.SystemRandom().getrandbits(32) if self.flags.seed is None else self.flags.seed
         flags = replace(self.flags, seed=seed)
-        with Store.open(flags.db, secrets=_secrets(flags)) as store, store.lock(self.target.url):
+        with Store.open(flags.db, secrets=secrets_of(flags)) as store, store.lock(self.target.url):
             record = RunRecord(
                 command=command,
                 argv=tuple(sys.argv),
@@ -82,9 +101,9 @@ class Session:
                 engine=self.survey.engine,
                 engine_version=self.survey.version,
                 limit=self.survey.limit,
-                plan=command,
+                plan=plan or command,
                 question=question.to_json(),
-                settings=flags.settings(),
+                settings={**flags.settings(), **notes},
             )
             run = store.begin(record)
             return await self._drive(store, run, question, listeners, stop)
@@ -92,9 +111,9 @@ class Session:
     async def resume(self, run: Run, question: Question, listeners: Sequence[Listener], stop: anyio.Event) -> Result:
         """Go on with a run that ended before its time. Raises RunStopped where another engine is behind the URL."""
         self._same_target(run)
-        with Store.open(self.flags.db, secrets=_secrets(self.flags)) as store, store.lock(self.target.url):
+        with Store.open(self.flags.db, secrets=secrets_of(self.flags)) as store, store.lock(self.target.url):
             store.reopen(run.run, tuple(sys.argv), at_s=store.active_s(run.run))
-            close_open_intents(store, run.run, await scrape(self.target))
+            settle(store, run.run, await scrape(self.target))
             return await self._drive(store, run.run, question, listeners, stop)
 
     async def _drive(
@@ -123,10 +142,6 @@ class Session:
         flags = self.flags
         tokenize = self.target.tokenize if self.survey.has_tokenize else None
         prompts = await PromptSource.open(tokenizer=flags.tokenizer, tokenize=tokenize)
-        if prompts.vocabulary_origin == "guess" and self.mode == "ids":
-            text = "no tokenizer and no /tokenize: token ids are drawn from a guess at the vocabulary"
-            for listener in listeners:
-                listener(Note(text, hint="--tokenizer DIR names the model's own", level="warning"))
         settings = replace(
             self.pace,
             timeout_s=flags.timeout_s,
@@ -136,7 +151,18 @@ class Session:
             on_death=flags.on_death,
             seed=flags.seed or 0,
         )
-        return Rig(self.target, prompts, settings, self.survey.limit, self.company.replicas > 1, stop)
+        several = self.company.replicas > 1
+        log = _engine_log(flags)
+        rig = Rig(self.target, prompts, settings, self.survey.limit, several, log, stop, self.again)
+        if (text := await tune(rig, self.mode)) is not None:
+            for listener in listeners:
+                listener(Note(text, hint="--tokenizer DIR names the model's own", level="warning"))
+        return rig
+
+    async def body(self, spec: ProbeSpec, recipe: Recipe) -> bytes:
+        """The bytes of a recorded request, made again."""
+        rig = await self._rig(anyio.Event(), ())
+        return self.target.encode(await generation_of(rig, spec, recipe))
 
     def _announce(self, driver: Driver, run: Run, *, resumed: bool) -> None:
         record = run.record
@@ -177,6 +203,7 @@ async def opened(flags: CommonFlags, *, pace: Settings = PACE, sample_s: float =
 
     Raises TargetUnusable where it cannot be used, RunStopped where it is not ours to kill.
     """
+    keep(flags)
     target, survey = await connect(
         flags.url,
         engine=flags.engine,
@@ -211,8 +238,10 @@ async def _alone(flags: CommonFlags, target: Target, survey: Survey, sample_s: f
     return others
 
 
-def _secrets(flags: CommonFlags) -> tuple[str, ...]:
-    return tuple(secret for secret in (flags.api_key, *(value for _, value in flags.headers)) if secret)
+def _engine_log(flags: CommonFlags) -> EngineLog | None:
+    if flags.engine_log is not None:
+        return LogFile(flags.engine_log)
+    return None if flags.engine_log_cmd is None else LogCommand(flags.engine_log_cmd)
 
 
 def _text(path: Path | None) -> str | None:

@@ -40,7 +40,8 @@ async def _listen(
     *,
     task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
 ) -> None:
-    with anyio.open_signal_receiver(*STOPPING) as received:
+    heard = [number for number in STOPPING if signal.getsignal(number) is not signal.SIG_IGN]  # nohup stays in force
+    with anyio.open_signal_receiver(*heard) as received:
         task_status.started()
         async for number in received:
             if requested.is_set():

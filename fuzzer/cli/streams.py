@@ -6,13 +6,16 @@ import os
 import sys
 from typing import TextIO
 
+from fuzzer.cli.secrecy import hidden
+
 
 def emit(text: str) -> None:
     """Print the result. A reader that has gone (`| head -1`) is no error: it has seen what it wanted."""
+    text = _encodable(hidden(text), sys.stdout)
     try:
         sys.stdout.write(text if text.endswith("\n") else text + "\n")
         sys.stdout.flush()
-    except BrokenPipeError:
+    except OSError:  # a pipe that nobody reads any more, a terminal that was closed
         # What is left in the buffer would raise again when the interpreter closes the stream.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -31,7 +34,7 @@ class Sturdy:
 
     def write(self, text: str) -> int:
         try:
-            self._stream.write(text)
+            self._stream.write(_encodable(hidden(text), self._stream))
             self._stream.flush()
         except OSError:
             self._silence()
@@ -48,3 +51,9 @@ class Sturdy:
 
     def _silence(self) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+
+
+def _encodable(text: str, stream: TextIO) -> str:
+    """`text` with escapes for what the stream's encoding does not have: a narrow locale must not end a run."""
+    encoding = stream.encoding or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)

@@ -7,6 +7,7 @@ which click adds the name of the flag.
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,8 @@ from targets.address import parse
 from targets.errors import TargetUnusable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from click.shell_completion import CompletionItem
 
 DECIMAL = {"k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
@@ -52,6 +55,25 @@ def duration(text: str) -> float:
     return float(found[1]) * SECONDS[found[2]]
 
 
+def probe(text: str) -> tuple[str, int]:
+    """One recorded probe: RUN:NUMBER, where RUN is an id, the beginning of one, or 'last'."""
+    run, colon, seq = text.strip().rpartition(":")
+    if not colon or not run or re.fullmatch(r"\d{1,9}", seq, re.ASCII) is None:
+        raise click.BadParameter(f"{text!r} is no probe; write RUN:NUMBER, like last:17")
+    return run, int(seq)
+
+
+def moment(text: str) -> datetime:
+    """A point in time: 2026-11-29, 2026-11-29T17:00 (local unless it says otherwise), or so long ago: 90m, 12h, 7d."""
+    ago = re.fullmatch(r"(\d{1,6})([mhd])", text.strip(), re.ASCII)
+    if ago is not None:
+        return datetime.now(UTC) - timedelta(minutes=int(ago[1]) * {"m": 1, "h": 60, "d": 1440}[ago[2]])
+    try:
+        return datetime.fromisoformat(text.strip()).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise click.BadParameter(f"{text!r} is no moment; write 2026-11-29, 2026-11-29T17:00, 12h or 7d") from None
+
+
 def rate(text: str) -> float:
     """A probability, strictly between 0 and 1."""
     if re.fullmatch(r"0?\.\d{1,12}", text.strip(), re.ASCII) is None or float(text) == 0:
@@ -66,6 +88,32 @@ def url(text: str) -> str:
     except TargetUnusable as unusable:
         raise click.BadParameter(str(unusable)) from None
     return text.strip()
+
+
+def named_url(text: str) -> tuple[str, str]:
+    """A name and an http or https URL, written NAME=URL."""
+    name, equals, address = text.partition("=")
+    if not equals or re.fullmatch(r"[\w.-]+", name.strip()) is None:
+        raise click.BadParameter("write NAME=URL, the name in letters, digits, dots and dashes")
+    return name.strip(), url(address)
+
+
+def lengths(text: str) -> tuple[int, ...]:
+    """A comma-separated list of lengths: 8k,64k,148503."""
+    return tuple(length(word) for word in text.split(","))
+
+
+def choices(known: tuple[str, ...]) -> Callable[[str], tuple[str, ...]]:
+    """A comma-separated list of these words."""
+
+    def chosen(text: str) -> tuple[str, ...]:
+        words = tuple(dict.fromkeys(word.strip() for word in text.split(",")))
+        for word in words:
+            if word not in known:
+                raise click.BadParameter(f"{word!r} is none of {', '.join(known)}")
+        return words
+
+    return chosen
 
 
 def header(text: str) -> tuple[str, str]:

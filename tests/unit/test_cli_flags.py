@@ -16,12 +16,16 @@ from fuzzer.model import Outcome
 from fuzzer.prompts.recipe import Content
 
 COMMON = (
-    "--url --health-url --metrics-url --model --api-key --header --cacert --insecure --engine --tokenizer --mode "
-    "--content --corpus --output-tokens --draft-tokens --stream --no-stream --cache --timeout --health-interval "
+    "--target --url --health-url --metrics-url --model --api-key --header --cacert --insecure --engine --tokenizer "
+    "--mode --content --corpus --output-tokens --draft-tokens --stream --no-stream --cache --timeout --health-interval "
     "--revival-timeout --death-spacing --max-deaths --max-time --allow-busy --allow-replicas --fail-on --on-death "
+    "--engine-log --engine-log-cmd "
     "--seed --db --dry-run --json -v --verbose -q --quiet"
 )
-OF_BISECT = "--lo --hi --resolution --trust-lo --trust-hi --suspect --confidence --tolerate --round-to --require"
+OF_BISECT = "--lo --hi --resolution --trust-lo --trust-hi --suspect --confidence --tolerate --round-to --require "
+OF_BISECT += "--control"
+OF_SWEEP = "--lengths --from --to --points --spacing --keep-going"
+OF_VERIFY = "--cap --from-run --first-bad --junit"
 OF_RESUME = "--api-key --header --cacert --insecure --db --json -v --verbose -q --quiet"
 
 
@@ -38,7 +42,13 @@ def options_of(name: str) -> set[str]:
 
 @pytest.mark.parametrize(
     ("name", "promised"),
-    [("bisect", f"{COMMON} {OF_BISECT}"), ("probe", COMMON), ("resume", OF_RESUME)],
+    [
+        ("bisect", f"{COMMON} {OF_BISECT}"),
+        ("sweep", f"{COMMON} {OF_SWEEP}"),
+        ("verify", f"{COMMON} {OF_VERIFY}"),
+        ("probe", COMMON),
+        ("resume", OF_RESUME),
+    ],
 )
 def test_a_command_takes_exactly_the_promised_flags(name: str, promised: str) -> None:
     assert options_of(name) == set(promised.split())
@@ -122,7 +132,7 @@ def test_every_command_explains_itself_with_examples(name: str) -> None:
 def test_the_help_lists_every_command_under_its_heading_with_its_own_first_words() -> None:
     shown = CliRunner().invoke(main, ["--help"], terminal_width=120).output
     assert [line for line in shown.splitlines() if line.endswith(":")] == [
-        "Options:", "Find:", "Read:", "Play:", "Shell:", "Examples:",
+        "Options:", "Find:", "Read:", "Keep:", "Play:", "Shell:", "Examples:",
     ]  # fmt: skip
     for name, entry in ENTRIES.items():
         assert f"  {name}" in shown

@@ -153,7 +153,8 @@ def test_the_summary_says_edge_cap_flag_evidence_assumptions_and_what_to_run_nex
         '              "CUDA error"',
         "  assumes     failure is monotone",
         "next:",
-        "  ctxfuzz bisect --url http://host:8000 --lo 244689 --hi 300000 --require 262096   # once the cap is set",
+        "  ctxfuzz recommend 1m8abc --format helm",
+        "  ctxfuzz verify --url http://host:8000 --from-run 1m8abc   # once the cap is set",
         "  ctxfuzz show 1m8abc",
     ]
 
@@ -186,6 +187,11 @@ def test_the_flag_to_set_is_the_engines_own(engine: str, flag: str) -> None:
             Finding(FindingKind.INCONCLUSIVE, "spent", last_good=10, first_bad=90, halt=Halt.DEATHS),
             "Inconclusive",
             "ctxfuzz bisect --url http://host:8000 --lo 10 --hi 90 --trust-lo --trust-hi",
+        ),
+        (
+            Finding(FindingKind.DEATH, "a sweep's", last_good=10, first_bad=90),
+            "Death from 90 prompt tokens on",
+            "ctxfuzz bisect --url http://host:8000 --lo 10 --hi 90",
         ),
         (
             Finding(FindingKind.INCONCLUSIVE, "gone", last_good=10, halt=Halt.LOST),
@@ -231,8 +237,8 @@ def test_a_run_by_itself() -> None:
         "run 1m8abc: bisect, done, 2026-11-29T17:00:00.000Z to 2026-11-29T17:00:41.200Z",
         "tiny on http://host:8000, vllm 0.32.0, limit 1,048,576, by sre@box",
     ]
-    made = json.loads(json.dumps(show_object(RUN, SEEN, 41.2), allow_nan=False))
+    made = json.loads(json.dumps(show_object(RUN, SEEN, 41.2, ()), allow_nan=False))
     assert made["schema"] == "ctxfuzz.run/1"
     assert made["finding"]["finding"] == "death"
     assert [probe["outcome"] for probe in made["probes"]] == ["pass", "death", "death", "death"]
-    assert json.loads(json.dumps(show_object(replace(RUN, finding=None), SEEN, 1.0)))["finding"] is None
+    assert json.loads(json.dumps(show_object(replace(RUN, finding=None), SEEN, 1.0, ())))["finding"] is None
