@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from fuzzer.model import Confidence, Flaky
@@ -18,6 +19,7 @@ def passes_needed(confidence: float, tolerate: float) -> int:
     return max(1, math.ceil(math.log(1 - confidence) / math.log(1 - tolerate) - 1e-9))
 
 
+@lru_cache(maxsize=4096)
 def is_sound(passes: int, failures: int, *, confidence: float, tolerate: float) -> bool:
     """Do so many passes outweigh so many failures?
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import logging
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Never
 
 import anyio
@@ -77,9 +78,11 @@ def demo(*, db: Path, json: bool, verbose: bool, quiet: bool) -> Never:
 
     async def played() -> conduct.Ending:
         _expect_clients_to_leave()
-        async with running(world) as simulation:
-            flags = CommonFlags(url=simulation.url, db=db, json=json, verbose=verbose, quiet=quiet)
-            return await conduct.watched(flags, conduct.bisecting({"lo": lo, "hi": hi}))
+        with TemporaryDirectory() as folder:
+            log = Path(folder) / "engine.log"
+            async with running(world, log=log) as simulation:
+                flags = CommonFlags(url=simulation.url, db=db, json=json, verbose=verbose, quiet=quiet, engine_log=str(log))
+                return await conduct.watched(flags, conduct.bisecting({"lo": lo, "hi": hi}))
 
     conduct.conclude(CommonFlags(url="", db=db, json=json), anyio.run(played), next_=AFTER_DEMO)
 

@@ -156,7 +156,7 @@ def _assumes(ledger: Ledger, cap: int | None) -> tuple[str, ...]:
     said += [
         f"{length} failed {_times(tally.failures)} and is outweighed by passes at and above it"
         for length, tally in ledger.line()
-        if tally.failures and length <= (bounds.last_good or 0)
+        if tally.failures and length <= (bounds.last_good or 0) and length not in ledger.islands
     ]
     if (cause := cause_for(ledger)) and cause.axis is Axis.TOTAL_AND_DRAFT:
         said.append(f"the cap leaves {ledger.draft_tokens} tokens for drafts that are accepted more often than ours")

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from fuzzer.model import Observation, ProbeSpec, Role
-from fuzzer.plans.narrowing import belief_of, is_closed, took_the_engine_down
+from fuzzer.plans.narrowing import belief_of, is_closed, suspects_of, took_the_engine_down
 from fuzzer.recommend import passes_needed
 
 if TYPE_CHECKING:
@@ -65,15 +65,18 @@ def confirm_bad(ledger: Ledger) -> ProbeSpec | None:
 
 
 def look_above(ledger: Ledger) -> ProbeSpec | None:
-    """A longer prompt, where first_bad is the only length that failed: an edge, or an island in good ground?
+    """A longer prompt, where a suspect itself is the only length that failed: an edge, or an island in good ground?
 
-    It may cost a death, so it is left out where none is left. A pass is repeated until it is sound; then first_bad is
-    an island, and the search goes on above it.
+    The search goes to suspects, so it finds the islands that lie on them (a prompt of exactly one prefill chunk, say).
+    Looking may cost a death, so it is left out where none is left. A pass is repeated until it is sound; then the
+    search goes on above the island.
     """
     bounds, question = ledger.bounds, ledger.question
     if bounds.first_bad is None or question.top_is_trusted or ledger.deaths >= question.max_deaths:
         return None
     if not is_closed(ledger) or not is_confirmed_bad(ledger) or ledger.at(bounds.first_bad).refusals:
+        return None
+    if all(suspect.value != bounds.first_bad for suspect in suspects_of(question)):
         return None
     above = [tally for length, tally in ledger.line() if length > bounds.first_bad]
     if bounds.first_bad == question.top or any(tally.is_bad for tally in above):

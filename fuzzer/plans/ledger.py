@@ -90,6 +90,7 @@ class Ledger:
         self._draft_tokens = question.draft_tokens
         self._counted: dict[tuple[int, int], Tally] = {}
         self._asked: dict[tuple[int, int], Tally] = {}
+        self._line: list[tuple[int, Tally]] = []
         self.islands: tuple[int, ...] = ()
         self.bounds = self._bounds()
         for fact in facts:
@@ -135,12 +136,7 @@ class Ledger:
 
     def line(self) -> list[tuple[int, Tally]]:
         """The points of the line, shortest first."""
-        on_line = (
-            (length, tally)
-            for (length, output), tally in self._counted.items()
-            if length <= self.question.top and output == self.question.output_at(length)
-        )
-        return sorted(on_line, key=itemgetter(0))
+        return self._line
 
     def is_sound(self, tally: Tally) -> bool:
         """Did it pass often enough, for all its failures, to be under the cap?"""
@@ -194,6 +190,10 @@ class Ledger:
             self._file(seen)
 
     def _bounds(self) -> Bounds:
+        top, output_at = self.question.top, self.question.output_at
+        points = self._counted.items()
+        on_line = [(at, tally) for (at, output), tally in points if at <= top and output == output_at(at)]
+        self._line = sorted(on_line, key=itemgetter(0))
         self.islands = self._islands()
         line = [(length, tally) for length, tally in self.line() if length not in self.islands]
         full = self.question.output_tokens
@@ -204,15 +204,13 @@ class Ledger:
 
     def _islands(self) -> tuple[int, ...]:
         """Lengths that fail and never passed, although a longer prompt passed often enough to be sound."""
-        line = self.line()
-        full = self.question.output_tokens
-        sound = [
-            length
-            for length, tally in line
-            if self.question.output_at(length) == full and self._vouched([(length, tally)])
-        ]
-        top = max(sound, default=0)
-        return tuple(length for length, tally in line if length < top and len(tally.failures) > 1 and not tally.passes)
+        line, full = self.line(), self.question.output_tokens
+        failing = [length for length, tally in line if len(tally.failures) > 1 and not tally.passes]
+        if not failing:
+            return ()
+        whole = [(length, tally) for length, tally in line if self.question.output_at(length) == full]
+        top = max((point[0] for point in whole if self._vouched([point])), default=0)
+        return tuple(length for length in failing if length < top)
 
     def _clear_bounds(self, line: list[tuple[int, Tally]]) -> Bounds:
         question = self.question

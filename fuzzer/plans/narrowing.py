@@ -35,6 +35,7 @@ def belief_of(question: BisectQuestion, draft_tokens: int | None) -> Belief:
     )
 
 
+@lru_cache(maxsize=16)
 def suspects_of(question: BisectQuestion) -> tuple[Suspect, ...]:
     """The suspects of a question: those that were named, the limit, and round numbers."""
     limit = () if question.limit is None else (Suspect(question.limit, "the advertised limit"),)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fuzzer.model import Finding, FindingKind, Halt, Observation, ProbeSpec, Role, Side, side_of
+from fuzzer.model import Finding, FindingKind, Halt, Observation, Outcome, ProbeSpec, Role, Side, side_of
 from fuzzer.plans.interruption import stopped, wait
 from fuzzer.plans.ledger import Ledger
 from fuzzer.plans.opening import baseline
@@ -32,15 +32,16 @@ def _next_step(ledger: Ledger) -> ProbeSpec | Finding:
     question = ledger.question
     asked = ledger.by_role.get(Role.SINGLE)
     if asked:
-        return _finding(question, asked[-1])
+        return shown_by(asked[-1], question.fail_on)
     reason = "the length that was asked for"
     spec = question.spec(question.lo, Role.SINGLE, reason, output_tokens=question.output_tokens)
     return wait(ledger) or baseline(ledger) or spec
 
 
-def _finding(question: BisectQuestion, seen: Observation) -> Finding:
+def shown_by(seen: Observation, fail_on: frozenset[Outcome]) -> Finding:
+    """The finding of one probe alone."""
     reason = f"{seen.length} prompt tokens: {seen.outcome}: {seen.reason}"
-    match side_of(seen.outcome, question.fail_on):
+    match side_of(seen.outcome, fail_on):
         case Side.GOOD:
             confidence = confidence_of(1, 0, 0)
             return Finding(
