@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from fuzzer.model import Canary
+from fuzzer.watch import ABSENT_S
 from targets.base import Generation
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ async def sing(target: Target, prompts: PromptSource, recipe: Recipe, deadline_s
     healthy one may choke on what it said to one (llama.cpp: 500 where an answer is no valid text).
     """
     canary = await _once(target, prompts, recipe, deadline_s)
+    while canary.timed_out and canary.duration_s > deadline_s + ABSENT_S:  # we were away, not the engine
+        canary = await _once(target, prompts, recipe, deadline_s)
     for again in range(2):
         if canary.ok or canary.busy or canary.timed_out or (canary.status or 0) < 500:
             break

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import anyio
 
-from fuzzer.errors import Interrupted
+from fuzzer.errors import Interrupted, TargetLost
 from fuzzer.lastwords import LastWords, beside
 from fuzzer.model import (
     Corroboration,
@@ -101,7 +101,7 @@ class Driver:
                 spec = next(plan)
             await self._mark()
             if recorded:
-                await self._revive(spec, f"resume/{self.standing.last_seq}")
+                await self._find_serving(spec)
             while True:
                 spec = plan.send(await self._step(spec))
         except StopIteration as end:
@@ -199,8 +199,24 @@ class Driver:
         self.journal.revived(seen.seq, revival, at_s=self.now(), cost_s=cost_s, canaries=canaries)
         return replace(seen, revival_s=revival.took_s, revived=revival.came_back, cost_s=cost_s, canaries=canaries)
 
-    async def _revive(self, spec: ProbeSpec, head: str, lived: Scrape | None = None) -> Revival:
-        revival = await revive(self.rig, spec, head, lambda took, words: self.emit(Reviving(took, words)), lived)
+    async def _find_serving(self, spec: ProbeSpec) -> None:
+        """Before a run goes on: whoever is there must serve. Raises TargetLost where nobody does."""
+        revival = await self._revive(spec, f"resume/{self.standing.last_seq}", needs_help=False)
+        if self.rig.stop.is_set():
+            raise Interrupted(self.run)
+        if not revival.came_back:
+            raise TargetLost(
+                f"The engine does not serve: no canary came back in {revival.took_s:.0f} s. Start it, then "
+                f"ctxfuzz resume {self.run}"
+            )
+
+    async def _revive(
+        self, spec: ProbeSpec, head: str, lived: Scrape | None = None, *, needs_help: bool = True
+    ) -> Revival:
+        def tell(took_s: float, words: str) -> None:
+            self.emit(Reviving(took_s, words))
+
+        revival = await revive(self.rig, spec, head, tell, lived, needs_help=needs_help)
         if revival.said:
             self.emit(Note(revival.said, hint="check the command of --on-death", level="warning"))
         if revival.came_back:

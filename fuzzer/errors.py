@@ -27,6 +27,12 @@ class RunStopped(CtxfuzzError):
     exit_code = 3
 
 
+class TargetLost(CtxfuzzError):
+    """Nobody serves behind the URL any more."""
+
+    exit_code = 4
+
+
 class Interrupted(CtxfuzzError):
     """A signal ended the run after its row was finished; `run`, where it is known, can be resumed."""
 

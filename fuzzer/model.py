@@ -164,7 +164,9 @@ class Evidence:
     baseline: Baseline | None = None
     limit: int | None = None
     replicas: bool = False  # more than one process behind the URL: metrics are no evidence
+    served_before: bool = False  # a canary sang, or the engine was seen to be back, right before this probe
     companions: int = 0  # requests of our own that were in flight beside it
+    away_s: float = 0.0  # how long we ourselves were not running while it was open: suspended, or stopped
     recent_cuts_s: tuple[float, ...] = ()  # when earlier streams of this run were cut, in seconds since their begin
 
 
@@ -182,6 +184,7 @@ class Verdict:
     blames: Literal["this", "previous", "nobody"] | None = None  # where a death belongs
     retry_after_s: float | None = None
     next_step: str = ""  # for `infra`: the setting to change
+    unusable: bool = False  # for `infra`: the way itself is shut (auth, wrong model, TLS, DNS), whatever the length
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +227,7 @@ class Observation:
     draft: DraftCounts | None = None
     retry_after_s: float | None = None
     next_step: str = ""
+    unusable: bool = False
     signature: str = ""  # the engine's own words at a death: the error message, or a log line
     signature_source: SignatureSource = "client"  # log: a line of the engine's own
     cut_s: float | None = None  # when the answer's stream was cut, in seconds since the request was begun

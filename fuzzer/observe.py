@@ -50,6 +50,7 @@ def observe(
         draft=e.draft,
         retry_after_s=verdict.retry_after_s,
         next_step=verdict.next_step,
+        unusable=verdict.unusable,
         signature=signature(e) if verdict.deaths else "",
         cut_s=e.reply.ended_s if e.reply.fault is Fault.CUT else None,
         yardstick=_yardstick(e) if verdict.outcome is Outcome.PASS else None,

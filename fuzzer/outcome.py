@@ -19,7 +19,9 @@ from fuzzer.vitals import (
     health_went_down,
     says_dead,
     serves,
+    silent_before,
     survival_proof,
+    way_is_shut,
 )
 from targets.base import Fault
 
@@ -32,7 +34,10 @@ if TYPE_CHECKING:
 CLAMP_SLACK = 1
 # Cuts of earlier streams within this share of each other are one clock's doing, not an engine's.
 SAME_CLOCK = 0.05
+# A unique head keeps a cache from hiding the prefill; where one hides so much of it all the same, nothing was shown.
+CACHED_SHARE = 0.5
 _LOST_STATUS = {502, 503, 520}
+_SHUT = {"auth", "redirect", "not-found"}  # not by the length: the way itself is shut
 _DEADLINE_STATUS = {408, 504, 524}
 
 
@@ -41,8 +46,8 @@ def judge(e: Evidence) -> Verdict:
     for question in _QUESTIONS:
         verdict = question(e)
         if verdict is not None:
-            return replace(verdict, contended=contended(e))
-    return _failed(e)
+            return _with_doubt(replace(verdict, contended=contended(e)), e)
+    return _with_doubt(_failed(e), e)
 
 
 def contended(e: Evidence) -> bool:
@@ -58,21 +63,39 @@ def contended(e: Evidence) -> bool:
     return after.finished - before.finished > ours
 
 
+def _with_doubt(verdict: Verdict, e: Evidence) -> Verdict:
+    """A death that health had been silent before may be a supervisor's doing: the length was slow, not deadly."""
+    if verdict.outcome is not Outcome.DEATH or (silence := silent_before(e)) is None:
+        return verdict
+    return replace(
+        verdict,
+        reason=f"{verdict.reason}; {silence}: a liveness probe may have killed it",
+        next_step="if a supervisor did it, give its liveness probe more time or more failures, and ask again",
+    )
+
+
 def _cancelled(e: Evidence) -> Verdict | None:
     return Verdict(Outcome.ABANDONED, "interrupted before the answer came") if e.cancelled else None
 
 
 def _never_left(e: Evidence) -> Verdict | None:
-    """Refused before a byte left: no evidence about this length. Whose death it was, if one, nobody can say."""
+    """Refused before a byte left: no evidence about this length. Whose death it was, if one, nobody can say.
+
+    Where a canary sang just before, somebody died in between: proven by who is there now, else presumed. A name that
+    no longer resolves is the same (a pod that is away takes its name with it), but only where it was there before.
+    """
+    fault = e.reply.fault
     if e.reply.sent:
         return None
-    if e.reply.fault is Fault.REFUSED:
+    if fault is Fault.REFUSED or (fault is Fault.NO_ROUTE and e.served_before):
         died = death_proof(e)
-        reason = "the connection was refused before a byte left"
-        if died:
-            return Verdict(Outcome.ABANDONED, f"{reason}: {died}", Corroboration.PROVEN, deaths=1, blames="nobody")
-        return Verdict(Outcome.ABANDONED, reason)
-    return Verdict(Outcome.INFRA, e.reply.fault_text or str(e.reply.fault), next_step=_way_there(e.reply.fault))
+        reason = "the connection was refused before a byte left" if fault is Fault.REFUSED else e.reply.fault_text
+        if died is None and (not e.served_before or survival_proof(e) is not None):
+            return Verdict(Outcome.ABANDONED, reason)
+        known = Corroboration.PRESUMED if died is None else Corroboration.PROVEN
+        why = died or "the engine served just before"
+        return Verdict(Outcome.ABANDONED, f"{reason}: {why}", known, deaths=1, blames="nobody")
+    return Verdict(Outcome.INFRA, e.reply.fault_text or str(fault), next_step=_way_there(fault), unusable=True)
 
 
 def _way_there(fault: Fault | None) -> str:
@@ -83,6 +106,14 @@ def _way_there(fault: Fault | None) -> str:
             return "check HTTP_PROXY, HTTPS_PROXY and NO_PROXY"
         case _:
             return "check the host name and the route"
+
+
+def _away(e: Evidence) -> Verdict | None:
+    """A line that went dead, or silent, while we were suspended says nothing about the length."""
+    lost = e.hung or (e.reply.fault is not None and e.reply.fault.lost)
+    if not e.away_s or not lost or death_proof(e) is not None:
+        return None
+    return Verdict(Outcome.ABANDONED, f"ctxfuzz itself was not running for {e.away_s:.0f} s of it")
 
 
 def _hung(e: Evidence) -> Verdict | None:
@@ -105,7 +136,24 @@ def _refused(e: Evidence) -> Verdict | None:
 def _busy(e: Evidence) -> Verdict | None:
     if e.overload_s is None or death_proof(e) is not None or not serves(e):
         return None
+    if e.reply.status == 503 and survival_proof(e) is None and not _says_it_itself(e):
+        return None  # it may be a proxy's view of a death
     return Verdict(Outcome.BUSY, f"the engine says that it is busy (HTTP {e.reply.status})", retry_after_s=e.overload_s)
+
+
+def _says_it_itself(e: Evidence) -> bool:
+    """An engine's own words in JSON, under a health that never went down and a canary that came back whole."""
+    sang = e.canary is not None and e.canary.ok
+    return e.before is None and sang and e.reply.error is not None and health_went_down(e) is None
+
+
+def _turned_away(e: Evidence) -> Verdict | None:
+    """A canary that is turned away (a key that ran out, a certificate) tells nothing of the engine, good or bad."""
+    shut = way_is_shut(e)
+    if shut is None or death_proof(e) is not None:
+        return None
+    step = "see that the key, the model's name and the certificate still hold, then resume"
+    return Verdict(Outcome.INFRA, f"the way to the engine is shut: {shut}", next_step=step, unusable=True)
 
 
 def _door(e: Evidence) -> Verdict | None:
@@ -117,13 +165,18 @@ def _door(e: Evidence) -> Verdict | None:
         return _death(f"HTTP {e.reply.status} from {sign.product}, and {died}", Corroboration.PROVEN)
     if sign.kind == "broken" and not serves(e):
         return None
+    if sign.kind == "deadline" and not serves(e) and not canary_hangs(e):
+        return _failed(e)
     if sign.kind == "deadline" and not serves(e):
         after = describe_canary(e.canary) if e.canary else "no canary was sent"
         reason = f"{sign.product}'s deadline answered after {e.reply.ended_s:.0f} s, and {after}"
         return Verdict(Outcome.HANG, reason, wedged=True)
     seconds = f" after {e.reply.ended_s:.1f} s" if sign.kind == "deadline" else ""
     return Verdict(
-        Outcome.INFRA, f"{sign.product} answered HTTP {e.reply.status}{seconds} ({sign.kind})", next_step=sign.advice
+        Outcome.INFRA,
+        f"{sign.product} answered HTTP {e.reply.status}{seconds} ({sign.kind})",
+        next_step=sign.advice,
+        unusable=sign.kind in _SHUT,
     )
 
 
@@ -145,7 +198,9 @@ def _answered(e: Evidence) -> Verdict | None:
     reply = e.reply
     if reply.status != 200 or reply.error is not None or not (reply.complete or reply.stopped):
         return None
-    return _aftermath(e, "a complete answer") or _shortened(e) or _garbage(e) or _slow_drafter(e) or _pass(e)
+    return (
+        _aftermath(e, "a complete answer") or _hidden(e) or _shortened(e) or _garbage(e) or _slow_drafter(e) or _pass(e)
+    )
 
 
 def _aftermath(e: Evidence, what: str) -> Verdict | None:
@@ -159,10 +214,24 @@ def _aftermath(e: Evidence, what: str) -> Verdict | None:
     return None
 
 
+def _hidden(e: Evidence) -> Verdict | None:
+    """A cold probe whose prompt came out of a cache was not prefilled: its pass is none."""
+    cached = e.reply.usage.cached_tokens or 0
+    if e.spec.cache != "cold" or cached <= CACHED_SHARE * e.sent_tokens:
+        return None
+    return Verdict(Outcome.ABANDONED, f"{cached} of {e.sent_tokens} prompt tokens came out of a cache, unasked")
+
+
 def _shortened(e: Evidence) -> Verdict | None:
     usage = e.reply.usage
     expected = e.sent_tokens + (e.offset or 0)
     certain = not e.estimated or e.offset is not None
+    if usage.prompt_tokens is None and e.offset is not None and e.spec.stop_after is None:
+        return Verdict(
+            Outcome.INFRA,
+            "answered, but the server no longer says how many prompt tokens it read, as it did before",
+            next_step="whether the prompt was shortened cannot be known: ask the engine itself, without what drops usage",
+        )
     if usage.prompt_tokens is not None and certain and usage.prompt_tokens < expected:
         return Verdict(Outcome.TRUNCATED, f"{expected} prompt tokens sent, {usage.prompt_tokens} counted by the server")
     if _short_output(e) and not _clamped(e):
@@ -191,7 +260,8 @@ def _clamped(e: Evidence) -> bool:
 def _garbage(e: Evidence) -> Verdict | None:
     if e.baseline is None or e.spec.stop_after is not None:
         return None
-    tokens = e.reply.usage.completion_tokens or e.reply.events
+    given = e.reply.usage.completion_tokens
+    tokens = given or e.reply.events or (e.spec.output_tokens if given is None else 0)
     why = garbled(e.reply.text, tokens, e.baseline)
     return Verdict(Outcome.GARBLED, f"{why}, although short prompts are answered with text") if why else None
 
@@ -278,6 +348,8 @@ def _death(reason: str, corroboration: Corroboration) -> Verdict:
 _QUESTIONS: tuple[Callable[[Evidence], Verdict | None], ...] = (
     _cancelled,
     _never_left,
+    _away,
+    _turned_away,
     _hung,
     _refused,
     _busy,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import anyio
 
 from fuzzer.watch import scrape
+from targets.base import restarted
 
 if TYPE_CHECKING:
     from targets.base import Scrape, Target
@@ -18,10 +20,13 @@ SAMPLES = 8
 
 @dataclass(frozen=True, slots=True)
 class Company:
-    """What the sampling showed: `replicas` processes behind the URL, and the sign of other traffic, if any."""
+    """What the sampling showed: `replicas` processes behind the URL, the sign of other traffic, if any, and the tokens
+    that the KV cache holds, where the engine tells.
+    """
 
     replicas: int
     traffic: str | None = None
+    kv_tokens: int | None = None
 
 
 async def company(target: Target, *, seconds: float = SAMPLE_S, samples: int = SAMPLES) -> Company:
@@ -39,13 +44,16 @@ async def company(target: Target, *, seconds: float = SAMPLE_S, samples: int = S
 
 def read(seen: list[Scrape]) -> Company:
     """What a row of scrapes says. Pure."""
+    pool = next((one.kv_tokens for one in seen if one.kv_tokens is not None), None)
     starts = {tuple(sorted(one.starts.items())) for one in seen if one.starts}
     if len(starts) > 1:
-        return Company(len(starts))
+        return Company(len(starts), kv_tokens=pool)
+    if any(restarted(early, late) for early, late in pairwise(seen)):
+        return Company(2)  # counters that go to and fro are those of several processes
     busiest = max(((one.running or 0) + (one.waiting or 0) for one in seen), default=0)
     if busiest > 0:
-        return Company(1, f"{busiest:g} other requests are in the engine")
+        return Company(1, f"{busiest:g} other requests are in the engine", pool)
     finished = [one.finished for one in seen if one.finished is not None]
     if finished and finished[-1] > finished[0]:
-        return Company(1, f"{finished[-1] - finished[0]:g} other requests finished while we looked")
-    return Company(1)
+        return Company(1, f"{finished[-1] - finished[0]:g} other requests finished while we looked", pool)
+    return Company(1, kv_tokens=pool)

@@ -17,7 +17,7 @@ from fuzzer.canary import TOKENS_IN, sing
 from fuzzer.model import Evidence, ProbeSpec, Settings
 from fuzzer.prompts.recipe import Recipe
 from fuzzer.watch import GRACE_INTERVAL_S, Pulse, grace, poll_health, scrape, watch
-from targets.base import DraftCounts, Generation, Reply, Scrape, Target
+from targets.base import DraftCounts, Fault, Generation, Reply, Scrape, Target, mixed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -101,6 +101,7 @@ async def gather(rig: Rig, prepared: Prepared, standing: Standing, tell: Callabl
     """Send the probe and observe it to the end of its grace and canary. `tell(pulse, phase)` is called now and then."""
     spec, settings = prepared.spec, rig.settings
     deadline_s = standing.deadline_s(spec.length, settings.timeout_s)
+    before = None if rig.replicas else prepared.before  # of several processes, a scrape shows any one
     pulse = Pulse(time.monotonic())
     pulse.health.append(await poll_health(rig.target, pulse))
     pulse.began, pulse.progress_at = time.monotonic(), 0.0
@@ -118,11 +119,13 @@ async def gather(rig: Rig, prepared: Prepared, standing: Standing, tell: Callabl
         deadline_s=deadline_s,
         cancelled=rig.stop.is_set() and not reply.complete,
         health_during=tuple(pulse.health),
-        before=prepared.before,
+        before=before,
+        served_before=standing.served,
         peak_running=pulse.peak_running,
         baseline=standing.baseline(spec.mode),
         limit=rig.limit,
         replicas=rig.replicas,
+        away_s=pulse.away_s,
         recent_cuts_s=standing.cuts_s,
     )
     if evidence.cancelled:
@@ -153,8 +156,9 @@ async def _send(
         group.start_soon(send)
         group.start_soon(obey)
         group.start_soon(watch, rig.target, pulse, rig.settings, phase)
-        while not pulse.hung(deadline_s, rig.settings.timeout_s):  # noqa: ASYNC110  (the deadline moves with progress)
+        while not pulse.hung(deadline_s, rig.settings.timeout_s):
             await anyio.sleep(SUPERVISE_INTERVAL_S)
+            pulse.look()
         hung = True
         group.cancel_scope.cancel()
     if replies:
@@ -170,17 +174,20 @@ async def _aftermath(
     fine = (e.reply.complete or e.reply.stopped) and e.reply.status == 200 and e.reply.error is None
     fine = fine or e.refusal is not None
     tell(pulse, "grace")
-    after = await scrape(target) if fine else None
+    after = await scrape(target)
     seconds, interval = (
         (settings.grace_pass_s, PASS_INTERVAL_S) if fine else (settings.grace_failure_s, GRACE_INTERVAL_S)
     )
     polls = await grace(target, pulse, seconds=seconds, interval_s=interval)
     e = replace(e, health_after=polls, after=after, draft=e.reply.draft or drafted(e.before, after))
-    if polls and polls[-1].fault is not None and polls[-1].fault.nothing_sent and not fine:
-        return e  # nobody listens: a canary could only be refused
+    listened = any(poll.status is not None for poll in e.health_during)
+    if listened and polls and polls[-1].fault is Fault.REFUSED and not fine:
+        return e  # nobody listens any more: a canary could only be refused
     tell(pulse, "canary")
-    canary = await _canary(rig, prepared, e.deadline_s if e.hung else min(settings.timeout_s, 60.0))
-    return replace(e, canary=canary, settled=await scrape(target))
+    canary = await _canary(rig, prepared, e.deadline_s)
+    settled = await scrape(target)
+    several = e.replicas or any(mixed(e.before, late) for late in (after, settled) if e.before and late)
+    return replace(e, canary=canary, settled=settled, replicas=several)
 
 
 async def _canary(rig: Rig, prepared: Prepared, deadline_s: float) -> Canary:

@@ -58,23 +58,28 @@ class _Stopped(stop_base):
 
 
 async def revive(
-    rig: Rig, spec: ProbeSpec, head: str, tell: Callable[[float, str], None], died: Scrape | None = None
+    rig: Rig,
+    spec: ProbeSpec,
+    head: str,
+    tell: Callable[[float, str], None],
+    died: Scrape | None = None,
+    *,
+    needs_help: bool = True,
 ) -> Revival:
-    """Wait until the engine serves again: health answers, a canary sings, and its time is steady.
+    """Wait until the engine serves again: a canary sings, and its time is steady.
 
-    `died` is the last look at the life that ended, where there was one.
+    `died` is the last look at the life that ended, where there was one. `needs_help` is False where it may well serve
+    already: then `--on-death` is run only if a canary says that it does not.
     """
     began = time.monotonic()
     born: Scrape | None = None
-    said = await _help(rig, rig.settings.on_death) if rig.settings.on_death else ""
+    said = ""
     sung: list[Canary] = []
 
     async def attempt() -> bool:
         nonlocal born
         health = await _health(rig)
         tell(time.monotonic() - began, _spell(health))
-        if health.fault is not None and health.fault.nothing_sent:
-            return False
         if born is None and died is not None:
             seen = await scrape(rig.target)
             born = seen if seen is not None and restarted(died, seen) else None
@@ -90,7 +95,10 @@ async def revive(
         retry_error_callback=lambda _: False,
         sleep=lambda seconds: _nap(rig, seconds),
     )
-    came_back = bool(await retrying(attempt))
+    came_back = not needs_help and await attempt()
+    if not came_back:
+        said = await _help(rig, rig.settings.on_death) if rig.settings.on_death else ""
+        came_back = bool(await retrying(attempt))
     if came_back:
         await _steady(rig, spec, head, sung)
     return Revival(came_back, time.monotonic() - began, tuple(sung), born, said)

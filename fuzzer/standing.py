@@ -30,6 +30,7 @@ class Standing:
     incarnation: int = 0
     ordinal: int = 0
     deaths: int = 0
+    served: bool = False  # the engine worked when the last probe was done with
     active_s: float = 0.0
     last_seq: int = 0
     bugs: tuple[str, ...] = ()  # signatures from the engine's own log, one for each bug
@@ -60,6 +61,7 @@ class Standing:
             incarnation=self.incarnation + new_life,
             ordinal=self.ordinal + served if not new_life else int(served and seen.blames == "nobody"),
             deaths=self.deaths + seen.deaths,
+            served=(seen.outcome.is_evidence and not (seen.deaths or seen.wedged)) or seen.revival_s is not None,
             active_s=max(self.active_s, seen.ended_s),
             last_seq=max(self.last_seq, seen.seq),
             bugs=(*self.bugs, seen.signature) if self._names_a_bug(seen) else self.bugs,
@@ -87,7 +89,8 @@ class Standing:
         return min(timeout_s, max(SHORTEST_DEADLINE_S, TIMES_PREDICTED * predicted))
 
     def _offsets(self, seen: Observation) -> tuple[tuple[Mode, int], ...]:
-        if seen.outcome is not Outcome.PASS or seen.length_source != "usage":
+        known = self.offset(seen.spec.mode) is not None and seen.spec.role not in {Role.BASELINE, Role.LO}
+        if known or seen.outcome is not Outcome.PASS or seen.length_source != "usage":
             return self.offsets
         others = (known for known in self.offsets if known[0] != seen.spec.mode)
         return (*others, (seen.spec.mode, seen.length - seen.sent_tokens))

@@ -7,6 +7,7 @@ gone or another one, survival by the same process that went on. Several replicas
 from __future__ import annotations
 
 import re
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from targets.base import Fault, restarted, went_on
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from fuzzer.model import Canary, Evidence
     from targets.base import Health, Reply, Scrape
 
+SILENT_POLLS = 3
 # Engines that announce their own death: only ever a hint, used where nothing else can tell.
 _LAST_WORDS = re.compile(
     r"EngineCore encountered|EngineDead|engine\s+(?:core\s+)?(?:process\s+)?(?:is\s+)?(?:dead|died|has died|crashed)"
@@ -30,11 +32,11 @@ def death_proof(e: Evidence) -> str | None:
 
 def survival_proof(e: Evidence) -> str | None:
     """A sentence that proves that the very process that took the probe still serves, or None."""
-    if e.canary is None or not e.canary.ok or death_proof(e) is not None:
+    if not serves(e) or death_proof(e) is not None:
         return None
     last = _last(e)
     if not e.replicas and e.before is not None and last is not None and went_on(e.before, last):
-        return "the same process answered the canary, and its counters went on"
+        return "the same process was there for the canary, and its counters went on"
     return None
 
 
@@ -54,6 +56,15 @@ def canary_fails(e: Evidence) -> str | None:
     if canary is None or serves(e) or canary_hangs(e):
         return None
     return describe_canary(canary)
+
+
+def way_is_shut(e: Evidence) -> str | None:
+    """How the canary was turned away for what it was, not for what the engine is (a key that ran out), or None."""
+    canary = e.canary
+    if canary is None or canary.ok or canary.busy or canary_hangs(e):
+        return None
+    refused = canary.status is not None and (300 <= canary.status < 500)
+    return describe_canary(canary) if refused or canary.fault in {Fault.TLS, Fault.PROXY} else None
 
 
 def describe_canary(canary: Canary) -> str:
@@ -79,6 +90,17 @@ def health_went_down(e: Evidence) -> str | None:
         if not poll.ok and poll.fault is not Fault.TIMEOUT:
             return _spell(poll)
     return None
+
+
+def silent_before(e: Evidence) -> str | None:
+    """How long health had not said yes before the engine was lost, or None where that was not for several polls."""
+    polls = list(e.health_during)
+    while polls and polls[-1].gone:
+        polls.pop()
+    silent = list(takewhile(lambda poll: not poll.ok, reversed(polls)))
+    if len(silent) < SILENT_POLLS or len(silent) == len(polls):
+        return None
+    return f"health had not said yes for {silent[0].at_s - silent[-1].at_s:.0f} s before"
 
 
 def _another_process(e: Evidence) -> str | None:
@@ -109,7 +131,7 @@ def _nobody_listens(e: Evidence) -> str | None:
 def _dead_inside(e: Evidence) -> str | None:
     """The API process stays and says that its engine is dead: health red, and the canary gets errors."""
     failure = canary_fails(e)
-    if failure is None or e.canary is None:
+    if failure is None or e.canary is None or not any(poll.ok for poll in e.health_during):
         return None
     if e.canary.status is not None and e.canary.status >= 500 and e.health_after and not e.health_after[-1].ok:
         return f"health says {_spell(e.health_after[-1])} and {failure}"

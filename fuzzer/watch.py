@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 HEARTBEAT_INTERVAL_S = 2.0
 GRACE_INTERVAL_S = 0.1
 POLL_TIMEOUT_S = 5.0
+ABSENT_S = 5.0  # a pause of our own loop that no load explains: we were suspended or stopped
 
 
 @dataclass(slots=True)
@@ -32,9 +33,12 @@ class Pulse:
     clock: Callable[[], float] = time.monotonic
     health: list[Health] = field(default_factory=list)
     progress_at: float = 0.0  # the last byte, or the last move of the heartbeat
+    beat_at: float = 0.0  # the last move of the heartbeat alone
     first_byte_at: float | None = None
     heartbeat: float | None = None
     peak_running: float = 0.0
+    away_s: float = 0.0
+    _looked_at: float = 0.0
 
     def elapsed(self) -> float:
         return self.clock() - self.began
@@ -48,17 +52,26 @@ class Pulse:
         self.peak_running = max(self.peak_running, (scrape.running or 0.0) + (scrape.waiting or 0.0))
         if scrape.heartbeat is None:
             return
-        if self.heartbeat is not None and scrape.heartbeat > self.heartbeat:
-            self.progress_at = self.elapsed()
+        others = (scrape.running or 0.0) > 1  # then it may be theirs that moves
+        if self.heartbeat is not None and scrape.heartbeat > self.heartbeat and not others:
+            self.progress_at = self.beat_at = self.elapsed()
         self.heartbeat = scrape.heartbeat
+
+    def look(self) -> None:
+        """To be called often: what passed since the last look, if we were away, is nobody's time."""
+        gap = self.elapsed() - self._looked_at
+        if gap > ABSENT_S:
+            self.began += gap
+            self.away_s += gap
+        self._looked_at = self.elapsed()
 
     def hung(self, stall_s: float, timeout_s: float) -> bool:
         """No progress for `stall_s`; or, whatever moves, an answer that began and does not end, or never begins."""
         now = self.elapsed()
         if now - self.progress_at > stall_s:
             return True
-        if self.first_byte_at is not None and now - self.first_byte_at > timeout_s:
-            return True
+        if self.first_byte_at is not None and now - max(self.first_byte_at, self.beat_at) > timeout_s:
+            return True  # bytes that trickle, while nothing says that the engine computes
         return now > 6 * timeout_s
 
 
@@ -101,9 +114,14 @@ async def _watch_heartbeat(target: Target, pulse: Pulse, tell: Callable[[], None
 
 
 async def grace(target: Target, pulse: Pulse, *, seconds: float, interval_s: float) -> tuple[Health, ...]:
-    """Poll health from now to the end of the grace. Ends early only on a refused socket: nobody is there to look at."""
+    """Poll health to the end of the grace; after a failure from now on, after a pass only in the midst of it.
+
+    Ends early only on a refused socket: nobody is there to look at.
+    """
     polls: list[Health] = []
     with anyio.move_on_after(seconds):
+        if interval_s != GRACE_INTERVAL_S:
+            await anyio.sleep(min(interval_s, seconds / 2))
         while True:
             poll = await poll_health(target, pulse)
             polls.append(poll)

@@ -212,8 +212,10 @@ def restarted(before: Scrape, after: Scrape) -> str | None:
     A start mark that changed, a counter that fell, or a label set that vanished (of several data-parallel engines one
     may die) each prove a restart. Two scrapes that share no counter prove nothing.
     """
+    if mixed(before, after):
+        return None
     for name, mark in before.starts.items():
-        if name in after.starts and after.starts[name] != mark:
+        if after.starts.get(name, mark) > mark:
             return f"process start went from {mark:.2f} to {after.starts[name]:.2f}"
     for name, value in before.monotone.items():
         if name not in after.monotone:
@@ -224,9 +226,14 @@ def restarted(before: Scrape, after: Scrape) -> str | None:
     return None
 
 
+def mixed(before: Scrape, after: Scrape) -> bool:
+    """True where `after` shows a process that began before the one of `before`: several stand behind the URL."""
+    return any(after.starts.get(name, mark) < mark for name, mark in before.starts.items())
+
+
 def went_on(before: Scrape, after: Scrape) -> bool:
     """True where `after` proves that the processes of `before` live: same start marks, or counters that went on."""
-    if restarted(before, after) is not None:
+    if restarted(before, after) is not None or mixed(before, after):
         return False
     shared = before.starts.keys() & after.starts.keys()
     if shared:

@@ -15,7 +15,7 @@ import anyio
 from fuzzer.cli.secrecy import keep, secrets_of
 from fuzzer.driver import Driver
 from fuzzer.enginelog import EngineLog, LogCommand, LogFile
-from fuzzer.errors import Interrupted, RunStopped
+from fuzzer.errors import CtxfuzzError, Interrupted, RunStopped
 from fuzzer.journal import StoreJournal, last_seen_engine, settle
 from fuzzer.model import Event, Finding, Note, RunEnded, RunStarted, Settings
 from fuzzer.preflight import SAMPLE_S, Company, company
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from fuzzer.plans import Plan
     from fuzzer.prompts.recipe import Recipe
     from fuzzer.store import Run
+    from fuzzer.store.records import Ending
     from targets.base import Mode, Survey, Target
 
 Listener = Callable[[Event], None]
@@ -126,13 +127,14 @@ class Session:
             journal=StoreJournal(store, run),
             listeners=listeners,
             active_s=store.active_s(run),
-            known=last_seen_engine(store, run),
+            known=last_seen_engine(store, run) if recorded and not recorded[-1].outcome.is_evidence else None,
         )
         self._announce(driver, store.get(run), resumed=bool(recorded))
         try:
             finding = await driver.drive(question.plan, recorded)
-        except Interrupted:
-            store.finish(run, None, "interrupted", at_s=driver.now())
+        except CtxfuzzError as stopped:
+            status: Ending = "interrupted" if isinstance(stopped, Interrupted) else "halted"
+            store.finish(run, None, status, at_s=driver.now())
             raise
         store.finish(run, finding, "halted" if finding.halt else "done", at_s=driver.now())
         driver.emit(RunEnded(run, finding))

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.anyio
 EACH = 250
 LIES: dict[str, dict[str, object]] = {
-    "slow health": {"health": {"slow_s": 0.05}},
-    "a blocked event loop": {"health": {"blocked_s": 0.1}},
+    "slow health": {"health": {"slow_s": 0.02}},
+    "a blocked event loop": {"health": {"blocked_s": 0.03}},
     "a mesh that says 503 now and then": {"health": {"flaky": 0.5}},
     "health that turns red in a prefill": {"health": {"red_after_s": 0.01}, "speed": {"prefill": 60_000}},
 }

@@ -107,7 +107,13 @@ def test_more_prompt_tokens_than_sent_are_no_truncation() -> None:
 
 
 def test_a_usage_that_says_nothing_is_no_truncation() -> None:
-    assert judge(evidence(answer(prompt=None, output=None))).outcome is Outcome.PASS
+    assert judge(evidence(answer(prompt=None, output=None), offset=None)).outcome is Outcome.PASS
+
+
+def test_a_usage_that_falls_silent_may_hide_a_truncation_and_is_no_pass() -> None:
+    verdict = judge(evidence(answer(prompt=None, output=None), offset=0))
+    assert verdict.outcome is Outcome.INFRA
+    assert verdict.next_step
 
 
 # --- right after a good answer, right after a clean refusal ---
@@ -393,6 +399,57 @@ def test_refused_before_a_byte_left_is_no_evidence_and_nobodys_death() -> None:
     assert judge(evidence(refused)).deaths == 0
 
 
+@pytest.mark.parametrize("fault", [Fault.REFUSED, Fault.NO_ROUTE])
+def test_whoever_is_gone_right_after_a_canary_sang_has_died_of_nobodys_probe(fault: Fault) -> None:
+    """Engines die seconds after a good answer; a pod that is away takes its name with it."""
+    gone = Reply(sent=False, fault=fault, fault_text="no such host")
+    silent = {"health_during": (GONE,), "health_after": (GONE,), "canary": None, "served_before": True, **BLIND}
+    verdict = judge(evidence(gone, **silent))
+    assert (verdict.outcome, verdict.deaths, verdict.blames) == (Outcome.ABANDONED, 1, "nobody")
+    assert verdict.corroboration is Corroboration.PRESUMED
+    assert judge(evidence(gone, served_before=True)).deaths == 0 or fault is Fault.NO_ROUTE
+
+
+def test_a_503_that_nothing_vouches_for_is_not_busy() -> None:
+    """A maintenance page with Retry-After, a mesh, a load balancer: it may be a death, and is not sent again."""
+    page = Reply(sent=True, status=503, complete=True, excerpt="down for maintenance")
+    assert judge(evidence(page, overload_s=5.0, **BLIND)).outcome is Outcome.DEATH
+    queue_full = {"overload_s": 5.0, "health_after": (GREEN, RED, GREEN), **BLIND}
+    assert judge(evidence(http(503, "queue full"), **queue_full)).outcome is Outcome.DEATH
+    assert judge(evidence(http(503, "queue full"), overload_s=5.0, **BLIND)).outcome is Outcome.BUSY
+    assert judge(evidence(http(503, "queue full"), overload_s=5.0)).outcome is Outcome.BUSY
+
+
+@pytest.mark.parametrize("status", [401, 403, 404])
+@pytest.mark.parametrize("reply", [answer(), http(500)], ids=["pass", "failure"])
+def test_a_canary_that_is_turned_away_tells_nothing_of_the_engine(reply: Reply, status: int) -> None:
+    verdict = judge(evidence(reply, canary=Canary(ok=False, duration_s=0.1, status=status, error="expired")))
+    assert (verdict.outcome, verdict.unusable, verdict.deaths) == (Outcome.INFRA, True, 0)
+
+
+def test_health_that_never_said_yes_proves_no_death() -> None:
+    lost = Health(0.0, 404)
+    verdict = judge(evidence(http(500), health_during=(lost,), health_after=(lost,), canary=CANARY_500))
+    assert (verdict.outcome, verdict.corroboration) == (Outcome.DEATH, Corroboration.PRESUMED)
+
+
+def test_a_proxys_deadline_over_an_engine_that_is_gone_is_a_death() -> None:
+    sign = ProxySign("deadline", "nginx", "raise proxy_read_timeout")
+    reply = Reply(sent=True, status=504, complete=True, ended_s=60.0)
+    assert judge(evidence(reply, proxy=sign, canary=CANARY_REFUSED, **BLIND)).outcome is Outcome.DEATH
+
+
+def test_an_older_process_is_another_one_and_not_a_restart() -> None:
+    assert judge(evidence(settled=scrape(start=500.0, done=9))).outcome is Outcome.PASS
+
+
+def test_a_cold_prompt_that_came_out_of_a_cache_shows_nothing() -> None:
+    cached = answer(usage=Usage(8000, 32, cached_tokens=7900))
+    assert judge(evidence(cached)).outcome is Outcome.ABANDONED
+    assert judge(evidence(cached, spec=replace(SPEC, cache="warm"))).outcome is Outcome.PASS
+    assert judge(evidence(answer(usage=Usage(8000, 32, cached_tokens=16)))).outcome is Outcome.PASS
+
+
 def test_interrupted_is_abandoned() -> None:
     assert judge(evidence(Reply(sent=True), cancelled=True)).outcome is Outcome.ABANDONED
 
@@ -442,3 +499,24 @@ def test_judge_is_total_and_a_pass_is_never_called_without_a_singing_canary(
         verdict.outcome is Outcome.PASS and canary is not None
     ):
         assert canary is None or canary.ok
+
+
+# --- our own absence, and a supervisor's hand ---
+
+
+def test_a_line_that_went_dead_while_we_were_away_is_no_evidence() -> None:
+    lost = evidence(RESET, **BLIND)
+    assert judge(lost).outcome is Outcome.DEATH
+    assert judge(replace(lost, away_s=3600.0)).outcome is Outcome.ABANDONED
+    assert judge(evidence(RESET, away_s=3600.0, **REBORN)).outcome is Outcome.DEATH, "another process is proof"
+    assert judge(evidence(away_s=3600.0)).outcome is Outcome.PASS
+
+
+def test_health_that_was_silent_before_the_death_points_at_a_liveness_probe() -> None:
+    silent = tuple(Health(float(at), fault=Fault.TIMEOUT) for at in range(2, 30, 6))
+    verdict = judge(evidence(RESET, health_during=(GREEN, *silent), **BLIND))
+    assert verdict.outcome is Outcome.DEATH
+    assert "health had not said yes for 24 s before: a liveness probe" in verdict.reason
+    assert "liveness" in verdict.next_step
+    for told_nothing in ((GREEN, *silent[:2]), silent, (GREEN, *silent, GREEN)):
+        assert "liveness" not in judge(evidence(RESET, health_during=told_nothing, **BLIND)).reason

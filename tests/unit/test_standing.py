@@ -31,8 +31,11 @@ def test_the_offset_is_learnt_from_a_usage_and_from_nothing_else() -> None:
     assert standing.after(seen(65, sent_tokens=64)).offset("ids") == 1
 
 
-def test_the_offset_is_learnt_again_at_a_longer_length() -> None:
-    assert Standing().after(seen(65, sent_tokens=64)).after(seen(8005, sent_tokens=8000)).offset("ids") == 5
+def test_the_offset_is_learnt_again_at_lo_and_nowhere_else() -> None:
+    """One count that drifts by a token would make the next exact one look cut."""
+    short = Standing().after(seen(65, sent_tokens=64, role=Role.BASELINE))
+    assert short.after(seen(8005, sent_tokens=8000, role=Role.LO)).offset("ids") == 5
+    assert short.after(seen(8002, sent_tokens=8000)).offset("ids") == 1
 
 
 def test_a_death_begins_a_new_life_whose_first_probe_is_fresh() -> None:
