@@ -230,7 +230,7 @@ def _shortened(e: Evidence) -> Verdict | None:
         return Verdict(
             Outcome.INFRA,
             "answered, but the server no longer says how many prompt tokens it read, as it did before",
-            next_step="whether the prompt was shortened cannot be known: ask the engine itself, without what drops usage",
+            next_step="whether it shortened the prompt cannot be known: ask the engine without what drops its usage",
         )
     if usage.prompt_tokens is not None and certain and usage.prompt_tokens < expected:
         return Verdict(Outcome.TRUNCATED, f"{expected} prompt tokens sent, {usage.prompt_tokens} counted by the server")

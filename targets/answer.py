@@ -159,7 +159,7 @@ class Answer:
         self.error = server_error(value)
         if self.status != 200 or self.error is not None:
             return
-        if isinstance(value, dict) and isinstance(value.get("choices"), list):
+        if isinstance(value, dict) and isinstance(at(value, "choices.0"), dict):
             self._take(value)
             self.events, self.first_token_s = 1, at_s
         else:

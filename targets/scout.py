@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import tenacity
 
 from targets.base import Fault
-from targets.bodies import at, count, parsed, string
+from targets.bodies import at, count, parsed
 from targets.errors import TargetUnusable
 
 if TYPE_CHECKING:

@@ -1,8 +1,11 @@
-"""What do all tests share? The event loop that the program itself runs on."""
+"""What do all tests share? The event loop that the program itself runs on, and how long a long fuzz is."""
 
 from __future__ import annotations
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("long", max_examples=3_000, deadline=None)  # pytest --hypothesis-profile=long
 
 
 @pytest.fixture

@@ -96,7 +96,7 @@ def export(db: Path, name: str, form: str, into: Path | None) -> None:
 
 def _line(link: tuple[int, str, dict[str, str | int | float | None], str]) -> str:
     position, kind, row, head = link
-    return json.dumps({"position": position, "kind": kind, "hash": head, "row": row}, ensure_ascii=False) + "\n"
+    return json.dumps({"position": position, "kind": kind, "hash": head, "row": row}) + "\n"
 
 
 def write(into: Path | None, parts: Iterable[str]) -> None:

@@ -49,4 +49,4 @@ def _written(of: Dossier, form: str) -> str:
 
             return junit(of)
         case _:
-            return json.dumps(show_object(of.run, of.seen, of.elapsed_s, of.deaths), ensure_ascii=False) + "\n"
+            return json.dumps(show_object(of.run, of.seen, of.elapsed_s, of.deaths)) + "\n"

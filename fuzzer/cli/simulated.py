@@ -81,7 +81,9 @@ def demo(*, db: Path, json: bool, verbose: bool, quiet: bool) -> Never:
         with TemporaryDirectory() as folder:
             log = Path(folder) / "engine.log"
             async with running(world, log=log) as simulation:
-                flags = CommonFlags(url=simulation.url, db=db, json=json, verbose=verbose, quiet=quiet, engine_log=str(log))
+                flags = CommonFlags(
+                    url=simulation.url, db=db, json=json, verbose=verbose, quiet=quiet, engine_log=str(log)
+                )
                 return await conduct.watched(flags, conduct.bisecting({"lo": lo, "hi": hi}))
 
     conduct.conclude(CommonFlags(url="", db=db, json=json), anyio.run(played), next_=AFTER_DEMO)

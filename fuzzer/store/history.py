@@ -98,7 +98,9 @@ class History:
         )
 
     def observations(self, run: str) -> list[Observation]:
-        """What each answered probe showed, in order, exactly as it was recorded; with its revival, if that is known."""
+        """What each answered probe showed, in order, exactly as it was recorded; with its revival, if that is known,
+        and marked where a later session went on after it.
+        """
         rows = self._rows(
             """
             SELECT seq, observation_json, spec_json FROM outcomes JOIN probes USING (run, seq)
@@ -110,7 +112,21 @@ class History:
         for row in self._rows("SELECT * FROM revivals WHERE run = ? AND seq IS NOT NULL ORDER BY position", run):
             if (before := seen.get(row["seq"])) is not None:
                 seen[row["seq"]] = _after_revival(before, row)
+        for seq in self._resumed_after(run):
+            seen[seq] = replace(seen[seq], resumed_after=True)
         return list(seen.values())
+
+    def _resumed_after(self, run: str) -> list[int]:
+        """The probes that were the last ones of their sessions."""
+        rows = self._rows(
+            """
+            SELECT DISTINCT max(o.seq) AS seq
+            FROM resumes s JOIN outcomes o ON o.run = s.run AND o.position < s.position
+            WHERE s.run = ? GROUP BY s.position
+            """,
+            run,
+        )
+        return [row["seq"] for row in rows]
 
     def open_intents(self, run: str) -> list[Intent]:
         """The probes that left, or were about to, and of which nothing more is known."""

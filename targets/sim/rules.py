@@ -70,10 +70,10 @@ class Condition:
         self.names = frozenset(self._check(self._tree, 0))
 
     def __call__(self, values: Mapping[str, Value]) -> bool:
-        """Does the rule strike? A division by zero counts as no."""
+        """Does the rule strike? A division by zero, or a number beyond any float, counts as no."""
         try:
             return bool(_evaluate(self._tree, values))
-        except ZeroDivisionError:
+        except ArithmeticError:
             return False
 
     def _check(self, node: ast.expr, depth: int) -> set[str]:

@@ -1,0 +1,214 @@
+"""Do the limits hold under stress: deaths, deadlines, load on the target, absence, signals, closed ends?"""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+
+from fuzzer.cli import questions, session
+from fuzzer.cli.flags import CommonFlags
+from fuzzer.model import FindingKind, Halt, Outcome
+from fuzzer.store import History
+from targets.sim import running
+from targets.sim.world import World
+from tests.integration.playing import play
+from tests.integration.staging import staged, well
+
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(180)]
+
+ROOT = Path(__file__).parents[2]
+DEADLY: dict[str, Any] = {
+    "limit": {"tokens": 4096},
+    "restart": {"delay_s": 0.1},
+    "rules": [{"when": "P > 300", "symptom": "death"}],
+}
+
+
+def flags(url: str, folder: Path, **more: Any) -> CommonFlags:
+    return CommonFlags(**{"url": url, "db": folder / "runs.db", "output_tokens": 8, "quiet": True, **more})
+
+
+async def test_without_a_death_to_spare_nothing_above_lo_is_ever_sent(tmp_path: Path) -> None:
+    async with running(World.from_dict(DEADLY)) as simulation:
+        result = await play(flags(simulation.url, tmp_path, max_deaths=0), lo=200, hi=400)
+        assert max(record.prompt_tokens for record in simulation.log) <= 200
+        assert simulation.deaths == 0
+    assert result.finding.last_good == 200
+
+
+async def test_restarts_that_grow_stop_the_run_at_the_revival_timeout(tmp_path: Path) -> None:
+    """Like CrashLoopBackOff: each restart takes a hundred times as long as the one before; an edge costs two deaths."""
+    world = World.from_dict({**DEADLY, "restart": {"delay_s": 0.1, "factor": 100.0}})
+    async with running(world) as simulation:
+        asked = flags(simulation.url, tmp_path, revival_timeout_s=3.0)
+        result = await play(asked, lo=280, hi=400)
+        assert simulation.deaths == 2
+    assert (result.finding.kind, result.finding.halt) == (FindingKind.INCONCLUSIVE, Halt.LOST)
+
+
+async def test_deaths_while_reviving_are_waited_out(tmp_path: Path) -> None:
+    """The first two lives after a death are killed as soon as they serve."""
+    async with running(World.from_dict(DEADLY)) as simulation, anyio.create_task_group() as tasks:
+
+        async def keep_killing() -> None:
+            known = set(simulation.pids())
+            for _ in range(3):
+                while known >= set(simulation.pids()):  # noqa: ASYNC110  (the simulator tells no event)
+                    await anyio.sleep(0.01)
+                known |= set(simulation.pids())
+                if simulation.deaths < 3:
+                    simulation.kill()
+
+        tasks.start_soon(keep_killing)
+        result = await play(flags(simulation.url, tmp_path), lo=200, hi=400, resolution=64)
+        assert simulation.deaths >= 3
+        tasks.cancel_scope.cancel()
+    assert all(seen.revived for seen in result.observations)
+    assert result.finding.last_good is not None
+    assert 200 <= result.finding.last_good <= 300
+
+
+async def test_a_neighbour_that_arrives_in_the_middle_is_seen(tmp_path: Path) -> None:
+    world = {"limit": {"tokens": 4096}, "rules": [{"when": "P > 250", "symptom": "slow", "seconds": 1.5}]}
+    async with running(World.from_dict(world)) as simulation, anyio.create_task_group() as tasks:
+
+        async def keep_asking() -> None:
+            asking = {"model": "sim", "prompt": [100] * 20, "max_tokens": 1}
+            async with httpx.AsyncClient(trust_env=False) as neighbour:
+                while True:
+                    await neighbour.post(f"{simulation.url}/v1/completions", json=asking)
+
+        async with session.opened(flags(simulation.url, tmp_path), sample_s=0.05) as opened:
+            tasks.start_soon(keep_asking)
+            result = await opened.run("probe", questions.to_probe(opened, 300), (), anyio.Event())
+        tasks.cancel_scope.cancel()
+    assert result.observations[-1].contended
+
+
+async def test_a_supervisor_that_kills_a_slow_prefill_is_named(tmp_path: Path) -> None:
+    world = World.from_dict(
+        {
+            "limit": {"tokens": 4096},
+            "restart": {"delay_s": 0.1},
+            "health": {"red_after_s": 0.3},
+            "rules": [{"when": "P > 250", "symptom": "slow", "seconds": 30.0}],
+        }
+    )
+    async with running(world) as simulation, anyio.create_task_group() as tasks:
+
+        async def liveness() -> None:
+            while not any(record.prompt_tokens >= 300 for record in simulation.log):  # noqa: ASYNC110
+                await anyio.sleep(0.05)
+            await anyio.sleep(2.0)
+            simulation.kill()
+
+        tasks.start_soon(liveness)
+        async with session.opened(flags(simulation.url, tmp_path, health_interval_s=0.2), sample_s=0.05) as opened:
+            asked = questions.to_probe(opened, 300)
+            result = await opened.run("probe", asked, (), anyio.Event())
+    seen = result.observations[-1]
+    assert seen.outcome is Outcome.DEATH
+    assert "a liveness probe may have killed it" in seen.reason
+    assert "liveness probe" in seen.next_step
+
+
+async def test_health_is_asked_for_at_most_twice_a_second(tmp_path: Path) -> None:
+    async with staged(well) as stage:
+        began = anyio.current_time()
+        async with session.opened(flags(stage.url, tmp_path), sample_s=0.05) as opened:
+            asked = questions.Asked("sweep", questions.to_sweep(opened, [100, 150, 200, 250], (), keep_going=False))
+            await opened.run("sweep", asked, (), anyio.Event())
+        took = anyio.current_time() - began
+    polls = [head for head in stage.heads if head.startswith(b"GET /health")]
+    assert len(stage.lengths) >= 8, "probes and canaries"
+    assert 4 <= len(polls) <= 2 * took
+
+
+def environment(**extra: str) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT), "OPENAI_API_KEY": "", "TERM": "xterm", **extra}
+
+
+def begun(folder: Path, url: str, length: int, *more: str, **options: Any) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "fuzzer.cli", "probe", str(length), "--url", url, "--timeout", "8", *more]
+    return subprocess.Popen(command, cwd=folder, env=environment(), **options)
+
+
+async def ended(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
+    with anyio.fail_after(120):
+        return await anyio.to_thread.run_sync(process.communicate, None, abandon_on_cancel=True)
+
+
+async def in_flight(simulation: Any, length: int) -> None:
+    with anyio.fail_after(60):
+        while not any(record.prompt_tokens >= length for record in simulation.log):  # noqa: ASYNC110
+            await anyio.sleep(0.05)
+
+
+SLOW = World.from_dict({"limit": {"tokens": 4096}, "rules": [{"when": "P > 250", "symptom": "slow", "seconds": 4.0}]})
+
+
+async def test_a_suspended_process_does_not_turn_its_own_absence_into_a_hang(tmp_path: Path) -> None:
+    """It sleeps longer than its deadline while the answer comes; the answer is still a pass."""
+    async with running(SLOW) as simulation:
+        process = begun(tmp_path, simulation.url, 300, "--json", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        await in_flight(simulation, 300)
+        process.send_signal(signal.SIGSTOP)
+        await anyio.sleep(10)
+        process.send_signal(signal.SIGCONT)
+        out, err = await ended(process)
+    assert json.loads(out)["finding"] == "none", err.decode()
+
+
+@pytest.mark.parametrize("nohup", [False, True])
+async def test_a_hang_up_ends_the_run_well_unless_it_was_told_to_outlive_one(nohup: bool, tmp_path: Path) -> None:
+    async with running(SLOW) as simulation:
+        ignore = (lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)) if nohup else None
+        process = begun(
+            tmp_path, simulation.url, 300, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=ignore
+        )
+        await in_flight(simulation, 300)
+        process.send_signal(signal.SIGHUP)
+        _, err = await ended(process)
+    assert process.returncode == (0 if nohup else 130), err.decode()
+    with History.open(tmp_path / "runs.db") as history:
+        run = history.get("last")
+        seen = history.observations(run.run)
+    assert run.status == ("done" if nohup else "interrupted")
+    assert seen[-1].outcome is (Outcome.PASS if nohup else Outcome.ABANDONED)
+
+
+async def test_a_terminal_that_closes_takes_nothing_with_it(tmp_path: Path) -> None:
+    async with running(SLOW) as simulation:
+        ours, theirs = pty.openpty()
+        process = begun(tmp_path, simulation.url, 300, stdout=theirs, stderr=theirs, stdin=subprocess.DEVNULL)
+        os.close(theirs)
+        await in_flight(simulation, 300)
+        os.close(ours)
+        await ended(process)
+    assert process.returncode == 0
+    with History.open(tmp_path / "runs.db") as history:
+        assert history.get("last").status == "done"
+
+
+async def test_a_narrow_locale_shows_escapes_and_ends_no_run(tmp_path: Path) -> None:
+    async with staged(well) as stage:
+        process = subprocess.Popen(  # noqa: ASYNC220  (only its start blocks)
+            [sys.executable, "-m", "fuzzer.cli", "probe", "300", "--url", stage.url, "-v"],
+            cwd=tmp_path,
+            env=environment(PYTHONIOENCODING="ascii:strict"),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        out, err = await ended(process)
+    assert process.returncode == 0, err.decode()
+    assert out.isascii()

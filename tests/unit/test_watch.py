@@ -1,0 +1,59 @@
+"""Is only the target's silence taken for a hang, and never our own absence?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fuzzer.watch import Pulse
+
+
+@dataclass
+class Clock:
+    now: float = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def looking(pulse: Pulse, clock: Clock, seconds: float) -> None:
+    """As the supervising loop does: a look every second."""
+    for _ in range(int(seconds)):
+        clock.now += 1
+        pulse.look()
+
+
+def test_silence_is_a_hang_at_the_deadline() -> None:
+    clock = Clock()
+    pulse = Pulse(clock.now, clock)
+    looking(pulse, clock, 60)
+    assert not pulse.hung(60, 600)
+    looking(pulse, clock, 1)
+    assert pulse.hung(60, 600)
+    assert pulse.away_s == 0
+
+
+def test_a_night_asleep_moves_every_deadline_by_a_night() -> None:
+    clock = Clock()
+    pulse = Pulse(clock.now, clock)
+    looking(pulse, clock, 10)
+    pulse.on_byte()
+    clock.now += 8 * 3600
+    pulse.look()
+    assert not pulse.hung(60, 600)
+    assert pulse.away_s == 8 * 3600
+    assert pulse.elapsed() == 10
+    looking(pulse, clock, 60)
+    assert not pulse.hung(60, 600)
+    looking(pulse, clock, 1)
+    assert pulse.hung(60, 600), "awake, the deadline holds again"
+
+
+def test_an_answer_that_trickles_for_ever_is_a_hang() -> None:
+    clock = Clock()
+    pulse = Pulse(clock.now, clock)
+    for _ in range(600):
+        pulse.on_byte()
+        looking(pulse, clock, 1)
+    assert not pulse.hung(60, 600)
+    looking(pulse, clock, 1)
+    assert pulse.hung(60, 600)
