@@ -34,7 +34,7 @@ demo-vllm: $(STAMP) ## The incident itself: installs vLLM (CPU) and finds where 
 	$(BIN)/python tests/engines/play_v1.py
 
 test: $(STAMP) ## Run all tests but those of engines that take minutes to install
-	$(BIN)/python -m pytest -m 'not engine' $(ARGS)
+	$(BIN)/python -m pytest -m 'not engine' -n 4 --dist worksteal $(ARGS)
 
 test-engines: $(STAMP) ## Run the contract and every recipe against real engines, installed into .engines/
 	$(BIN)/python tests/engines/install.py

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from fuzzer.model import Corroboration, Observation, Outcome
 from fuzzer.prompts.recipe import Recipe
+from fuzzer.standing import Standing
 from fuzzer.store import Intent, summary
 from targets.base import Scrape, restarted
 
@@ -117,6 +119,7 @@ def _close_open_intents(store: Store, run: str, now: Scrape | None) -> None:
     probe before had its canary, so no doubt falls on that one.
     """
     known = last_seen_engine(store, run)
+    standing = reduce(Standing.after, store.observations(run), Standing())
     for intent in store.open_intents(run):
         died = now is not None and known is not None and restarted(known, now) is not None
         seen = Observation(
@@ -131,7 +134,11 @@ def _close_open_intents(store: Store, run: str, now: Scrape | None) -> None:
             sent_tokens=intent.sent_tokens,
             started_s=intent.started_s,
             ended_s=intent.started_s,
+            incarnation=standing.incarnation,
+            ordinal=standing.ordinal,
+            fresh=standing.fresh,
         )
+        standing = standing.after(seen)
         store.complete(run, seen, {"abandoned": True})
         if died:
             store.death(run, None, at_s=intent.started_s, corroboration=Corroboration.PRESUMED)

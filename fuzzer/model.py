@@ -232,6 +232,12 @@ class Observation:
     signature_source: SignatureSource = "client"  # log: a line of the engine's own
     cut_s: float | None = None  # when the answer's stream was cut, in seconds since the request was begun
     yardstick: Baseline | None = None  # what this answer looks like, where it is a pass
+    resumed_after: bool = False  # a session ended with this probe, and a later one went on
+
+    @property
+    def over_s(self) -> float:
+        """When it was over, the revival after it included."""
+        return max(self.ended_s, self.started_s + self.cost_s)
 
     @property
     def total(self) -> int:

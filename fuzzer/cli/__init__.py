@@ -9,6 +9,7 @@ from fuzzer.cli.grouping import Entry, LazyGroup
 
 ENTRIES = {
     "bisect": Entry("Find", "fuzzer.cli.find:bisect", "Find the edge between --lo and --hi, and the safe cap."),
+    "plan": Entry("Find", "fuzzer.cli.plan:plan", "Say what a bisect would cost and ask; sends nothing."),
     "sweep": Entry("Find", "fuzzer.cli.sweep:sweep", "Fill a table: outcome, speed and acceptance at each length."),
     "verify": Entry("Find", "fuzzer.cli.verify:verify", "Check that a cap is in force and holds: the gate."),
     "probe": Entry("Find", "fuzzer.cli.find:probe", "Send one prompt of LENGTH tokens and watch the engine."),

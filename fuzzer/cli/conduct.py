@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from fuzzer.cli.watching import Listeners
     from fuzzer.plans.sweep import SweepQuestion
     from fuzzer.plans.verify import VerifyQuestion
+    from fuzzer.search import Suspect
 
 SINGLE = Forecast(probes=2, deaths=1, seconds=None)
 
@@ -46,7 +47,7 @@ Drive = Callable[[session.Session, "Listeners", anyio.Event], Awaitable[Ending]]
 
 
 def bisect(
-    flags: CommonFlags, asked: Mapping[str, Any], suspects: Sequence[int], controls: Sequence[tuple[str, str]]
+    flags: CommonFlags, asked: Mapping[str, Any], suspects: Sequence[Suspect], controls: Sequence[tuple[str, str]]
 ) -> Never:
     """Find the edge, and leave. Raises UsageFault where there is nothing between lo and hi."""
     if asked["hi"] <= asked["lo"]:
@@ -55,7 +56,7 @@ def bisect(
 
 
 def bisecting(
-    asked: Mapping[str, Any], suspects: Sequence[int] = (), controls: Sequence[tuple[str, str]] = ()
+    asked: Mapping[str, Any], suspects: Sequence[Suspect] = (), controls: Sequence[tuple[str, str]] = ()
 ) -> Drive:
     """How a bisect is driven; `asked` are the fields of its question that its own flags fill."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import click
 
@@ -10,10 +10,8 @@ from fuzzer.cli import values
 from fuzzer.cli.flags import CREDENTIALS, OUTPUT, CommonFlags, probing
 from fuzzer.cli.grouping import Command, option, stack
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-SEARCH = stack(
+CONFIG = click.Path(exists=True, resolve_path=True, path_type=Path)
+BRACKET = stack(
     option("Search", "--lo", metavar="TOKENS", type=values.length, required=True, help="A length believed good."),
     option("Search", "--hi", metavar="TOKENS", type=values.length, required=True, help="The longest length to ask."),
     option("Search", "--resolution", metavar="TOKENS", type=values.length, default="1", show_default=True,
@@ -22,10 +20,20 @@ SEARCH = stack(
     option("Search", "--trust-hi", is_flag=True, help="--hi is known to fail: do not send it."),
     option("Search", "--suspect", "suspects", metavar="TOKENS", type=values.length, multiple=True,
            help="A length where the edge may well be (a drafter's positions, say); repeatable."),
+    option("Search", "--draft-config", metavar="FILE|DIR", type=CONFIG,
+           help="The drafter's config.json, or its directory: the lengths that it names are suspects."),
+    option("Search", "--model-config", metavar="FILE|DIR", type=CONFIG, help="The same of the model itself."),
+    option("Search", "--strategy", type=click.Choice(("auto", "halving")), default="auto", show_default=True,
+           help="Ask what tells most for what it costs, or just halve."),
     option("Search", "--confidence", metavar="P", type=values.rate, default="0.95", show_default=True,
            help="How sure the claim is to be."),
     option("Search", "--tolerate", metavar="P", type=values.rate, default="0.3", show_default=True,
            help="The failure rate under the cap that the claim excludes."),
+    option("Search", "--attribute-axis/--no-attribute-axis", default=True, show_default=True,
+           help="Ask other outputs around the edge: does it lie on the prompt, or on prompt + output?"),
+)  # fmt: skip
+SEARCH = stack(
+    BRACKET,
     option("Search", "--round-to", metavar="TOKENS", type=values.length, default="16", show_default=True,
            help="Round the cap down to a multiple of this."),
     option("Search", "--require", metavar="TOKENS", type=values.length,
@@ -41,13 +49,19 @@ SEARCH = stack(
 ctxfuzz bisect --url http://localhost:8000 --lo 244689 --hi 300000
 ctxfuzz bisect --url http://localhost:8000 --lo 8k --hi 300k --require 256K
 ctxfuzz bisect --url https://pod-0.example --lo 8k --hi 1M --max-deaths 4 --json | jq .recommended_max_model_len
+ctxfuzz bisect --url http://localhost:8000 --lo 8k --hi 300k --draft-config ./drafter/config.json
 ctxfuzz bisect --target prod --lo 8k --hi 300k --control plain=http://localhost:8001
 """,
 )
 @SEARCH
 @probing
 def bisect(
-    flags: CommonFlags, suspects: tuple[int, ...], controls: tuple[tuple[str, str], ...], **asked: object
+    flags: CommonFlags,
+    suspects: tuple[int, ...],
+    draft_config: Path | None,
+    model_config: Path | None,
+    controls: tuple[tuple[str, str], ...],
+    **asked: object,
 ) -> None:
     """Find the edge between --lo and --hi, and the max_model_len that is safe.
 
@@ -55,8 +69,9 @@ def bisect(
     the first failing length. Kills the engine on the way: --max-deaths bounds how often.
     """
     from fuzzer.cli import conduct  # noqa: PLC0415  (heavy)
+    from fuzzer.cli.suspecting import suspected  # noqa: PLC0415
 
-    conduct.bisect(flags, asked, suspects, controls)
+    conduct.bisect(flags, asked, suspected(suspects, draft_config, model_config), controls)
 
 
 @click.command(

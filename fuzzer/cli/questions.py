@@ -55,10 +55,15 @@ class Asked:
         return KINDS[self.plan_name].plan(self.question, facts)
 
 
-def to_bisect(session: Session, asked: Mapping[str, Any], suspects: Sequence[int]) -> BisectQuestion:
-    """The question of `bisect`; `asked` are the fields that its own flags fill. Raises UsageFault."""
-    named = tuple(Suspect(value, "--suspect") for value in suspects)
-    return _question(session, suspects=named, **asked)
+def to_bisect(session: Session, asked: Mapping[str, Any], suspects: Sequence[Suspect]) -> BisectQuestion:
+    """The question of `bisect`; `asked` are the fields that its own flags fill. Raises UsageFault.
+
+    To the suspects that were named come those that the target tells: other limits of its own, and its KV capacity.
+    """
+    told = [Suspect(value, name) for name, value in session.survey.limits.items() if value != session.survey.limit]
+    if session.company.kv_tokens is not None:
+        told.append(Suspect(session.company.kv_tokens, "the KV capacity"))
+    return _question(session, suspects=(*suspects, *told), **asked)
 
 
 def to_probe(session: Session, length: int) -> Asked:

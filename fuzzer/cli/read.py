@@ -55,19 +55,26 @@ def runs(db: Path, json: bool, csv: bool, **wanted: Any) -> None:  # noqa: ANN40
     cls=Command,
     examples="""
 ctxfuzz show last
+ctxfuzz show last --why
 ctxfuzz show 06bc --json | jq '.probes[] | select(.deaths > 0)'
 """,
 )
 @click.argument("run", metavar="RUN")
+@option("Form", "--why", is_flag=True, help="Of a bisect: what was believed before each probe, and what it taught.")
 @DB
 @JSON
-def show(run: str, db: Path, json: bool) -> None:  # noqa: FBT001  (a flag)
+def show(run: str, db: Path, json: bool, why: bool) -> None:  # noqa: FBT001  (flags)
     """Show RUN (an id, the beginning of one, or 'last'): every probe, every death with its words, the finding."""
-    from fuzzer.cli import attribution, results  # noqa: PLC0415  (heavy)
+    from fuzzer.cli import attribution, reasoning, results  # noqa: PLC0415  (heavy)
     from fuzzer.store import History  # noqa: PLC0415
 
+    if json and why:
+        raise click.UsageError("--why is a story, and no JSON: choose one.")
     with History.open(db) as history:
         found = history.get(run)
+        if why:
+            reasoning.tell(found, history.observations(found.run))
+            return
         seen, deaths = history.observations(found.run), history.deaths(found.run)
         told = attribution.recorded(db, found)
         elapsed_s = history.active_s(found.run)

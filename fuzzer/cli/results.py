@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from fuzzer.cli.streams import emit
 from fuzzer.cli.watching import console, is_dumb
-from fuzzer.report import probes, run, runs, summary, tables
+from fuzzer.plans.forecast import forecast
+from fuzzer.report import plan, probes, run, runs, summary, tables
 from fuzzer.report.words import span
 
 if TYPE_CHECKING:
@@ -16,18 +17,20 @@ if TYPE_CHECKING:
 
     from fuzzer.model import Observation
     from fuzzer.plans.forecast import Forecast
+    from fuzzer.plans.question import BisectQuestion
     from fuzzer.report.attribution import Attribution
     from fuzzer.report.summary import Summary
     from fuzzer.store import Death, Run
 
 FORECAST_SCHEMA: Final = "ctxfuzz.forecast/1"
+PLAN_SCHEMA: Final = "ctxfuzz.plan/1"
 ASSUMED_PASS_S: Final = 5
 ASSUMED_DEATH_S: Final = 60  # with its restart
 
 
 def emit_json(value: Any) -> None:  # noqa: ANN401  (any JSON)
     """One JSON value, nothing before it and nothing behind."""
-    emit(json.dumps(value, ensure_ascii=False, allow_nan=False))
+    emit(json.dumps(value, allow_nan=False))
 
 
 def emit_summary(shown: Summary) -> None:
@@ -90,23 +93,42 @@ def emit_run(
 
 def emit_forecast(ahead: Forecast, at_most: int, *, as_json: bool) -> None:
     """What a dry run expects. Nothing has been timed yet, so the minutes rest on an assumption that is said."""
-    seconds = (ahead.probes - ahead.deaths) * ASSUMED_PASS_S + ahead.deaths * ASSUMED_DEATH_S
     if as_json:
-        emit_json(
-            {
-                "schema": FORECAST_SCHEMA,
-                "expected_deaths": round(ahead.deaths, 1),
-                "max_deaths": at_most,
-                "expected_probes": round(ahead.probes, 1),
-                "expected_s": round(seconds),
-                "assumes": {"pass_s": ASSUMED_PASS_S, "death_s": ASSUMED_DEATH_S},
-            }
-        )
-        return
-    emit(
+        emit_json({"schema": FORECAST_SCHEMA, **_forecast_object(ahead, at_most)})
+    else:
+        emit(_forecast_text(ahead, at_most))
+
+
+def emit_plan(question: BisectQuestion, *, as_json: bool) -> None:
+    """What a bisect would take, and ask first."""
+    ahead, at_most = forecast(question), question.max_deaths
+    if as_json:
+        emit_json({"schema": PLAN_SCHEMA, **_forecast_object(ahead, at_most), **plan.plan_object(question)})
+    else:
+        emit(plan.as_text(question))
+        emit(_forecast_text(ahead, at_most))
+
+
+def _forecast_object(ahead: Forecast, at_most: int) -> dict[str, Any]:
+    return {
+        "expected_deaths": round(ahead.deaths, 1),
+        "max_deaths": at_most,
+        "expected_probes": round(ahead.probes, 1),
+        "expected_s": round(_seconds(ahead)),
+        "assumes": {"pass_s": ASSUMED_PASS_S, "death_s": ASSUMED_DEATH_S},
+    }
+
+
+def _forecast_text(ahead: Forecast, at_most: int) -> str:
+    return (
         f"Expect about {ahead.deaths:.1f} engine deaths (at most {at_most}) in about {ahead.probes:.0f} probes: about "
-        f"{span(seconds)} where a pass takes {ASSUMED_PASS_S} s and a death {ASSUMED_DEATH_S} s. No probe was sent."
+        f"{span(_seconds(ahead))} where a pass takes {ASSUMED_PASS_S} s and a death {ASSUMED_DEATH_S} s. "
+        "No probe was sent."
     )
+
+
+def _seconds(ahead: Forecast) -> float:
+    return (ahead.probes - ahead.deaths) * ASSUMED_PASS_S + ahead.deaths * ASSUMED_DEATH_S
 
 
 def _drawn() -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -21,19 +22,22 @@ class Answers:
         self.seen: list[Observation] = []
         self.evidence: list[Observation] = []
         self.deaths = 0
+        self._doubted: Counter[ProbeSpec] = Counter()
         for fact in facts:
             self.take(fact)
 
     def take(self, seen: Observation) -> None:
         """Take one more observation. A death that came to light after the probe before it takes that one's pass away:
-        blamed, it is that probe's own; nobody's, the probe is asked again.
+        blamed, it is that probe's own; nobody's, the probe is asked again, and is its own the second time.
         """
         self.deaths += seen.deaths or int(seen.wedged)
         self.seen.append(seen)
         if seen.blames in {"previous", "nobody"}:
             before = self.evidence.pop() if self.evidence and self.evidence[-1].outcome is Outcome.PASS else None
-            if before is not None and seen.blames == "previous":
+            if before is not None and (seen.blames == "previous" or self._doubted[_plain(before.spec)]):
                 self.evidence.append(replace(before, outcome=Outcome.DEATH, reason=seen.reason))
+            elif before is not None:
+                self._doubted[_plain(before.spec)] += 1
         elif seen.outcome.is_evidence:
             self.evidence.append(seen)
 
@@ -45,7 +49,7 @@ class Answers:
         """Why nothing more can be asked, as a halt and a sentence."""
         if (end := stopped(self)) is not None:
             return end
-        if terms.max_time_s is not None and self.seen and self.seen[-1].ended_s >= terms.max_time_s:
+        if terms.max_time_s is not None and self.seen and self.seen[-1].over_s >= terms.max_time_s:
             return Halt.TIME, f"the {terms.max_time_s:.0f} s of --max-time are spent"
         return None
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fuzzer.model import Finding, Halt, Observation, ProbeSpec
+from fuzzer.plans.axis import settle_axis
 from fuzzer.plans.conclusion import cap_of, conclude, inconclusive, not_by_length
 from fuzzer.plans.confirm import confirm_bad, confirm_good, confirm_while_fresh, look_above, settle_doubt
-from fuzzer.plans.corners import corner
+from fuzzer.plans.corners import corner, insure, short_corner, unknown_corners
 from fuzzer.plans.interruption import stopped, wait
 from fuzzer.plans.ledger import Ledger
 from fuzzer.plans.limits import near_learnt_limit, near_limit, over_limit
@@ -36,10 +37,12 @@ LACKING: tuple[Callable[[Ledger], ProbeSpec | Finding | None], ...] = (
     look_above,
     settle_noise,
     confirm_while_fresh,
+    insure,
     narrow,
     confirm_good,
     confirm_bad,
     outlive,
+    settle_axis,
     near_limit,
     near_learnt_limit,
     where_speculation_ends,
@@ -60,9 +63,12 @@ def next_step(ledger: Ledger) -> ProbeSpec | Finding:
         return inconclusive(ledger, *end)
     if (other := other_cause(ledger)) is not None:
         return not_by_length(ledger.without(other.discarded), other.why)
-    step = wait(ledger) or _lacking(ledger)
+    again = wait(ledger)
+    step = again if again is not None and _affordable(ledger, again) else _lacking(ledger)
     question = ledger.question
-    if isinstance(step, ProbeSpec) and question.max_time_s is not None and ledger.ended_s >= question.max_time_s:
+    if isinstance(step, ProbeSpec) and question.max_time_s is not None and ledger.over_s >= question.max_time_s:
+        if (last := short_corner(ledger, cap_of(ledger, halted=True))) is not None and _affordable(ledger, last):
+            return last
         return inconclusive(ledger, Halt.TIME, f"the {question.max_time_s:.0f} s of --max-time are spent")
     return step
 
@@ -78,8 +84,11 @@ def _lacking(ledger: Ledger) -> ProbeSpec | Finding:
             if _affordable(ledger, step):
                 return step
             halted = True
-    if (step := corner(ledger, cap_of(ledger, halted=halted))) is not None:
-        return step
+    cap = cap_of(ledger, halted=halted)
+    if (step := corner(ledger, cap)) is not None:
+        if _affordable(ledger, step):
+            return step
+        halted = halted or bool(unknown_corners(ledger, cap))
     if not halted and (step := over_limit(ledger)) is not None:
         if _affordable(ledger, step):
             return step
@@ -91,11 +100,17 @@ def _lacking(ledger: Ledger) -> ProbeSpec | Finding:
 
 
 def _affordable(ledger: Ledger, step: ProbeSpec) -> bool:
-    """With the deaths spent, nothing above the ground that is known to hold is sent any more."""
-    question = ledger.question
-    if ledger.deaths < question.max_deaths:
+    """With the deaths spent, only what has passed is sent again, and nothing at all once that has killed too.
+
+    Where no death was allowed to begin with, the ground up to `lo`, or up to what an earlier run verified, is sent too.
+    """
+    question, deaths = ledger.question, ledger.deaths
+    if deaths < question.max_deaths:
         return True
-    ground = max(ledger.bounds.last_good or 0, question.baseline)
-    if ledger.deaths == 0 and not ledger.bounds.noisy:
-        ground = max(ground, question.start, question.known_good or 0)
-    return step.length <= ground
+    if deaths > question.max_deaths or ledger.bounds.noisy:
+        return False
+    is_on_line = step.output_tokens == question.output_at(step.length)
+    if question.max_deaths == 0 and is_on_line and step.length <= max(question.start, question.known_good or 0):
+        return True
+    tally = ledger.at(step.length, step.output_tokens)
+    return bool(tally.passes) and not tally.is_bad

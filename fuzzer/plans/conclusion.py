@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from fuzzer.model import Finding, FindingKind, Flaky, Halt, Observation, Outcome, Side, side_of
-from fuzzer.plans.corners import failed_corner, unknown_corners
+from fuzzer.model import Finding, FindingKind, Flaky, Halt, Observation, Outcome, Role, Side, side_of
+from fuzzer.plans.axis import axis_words, cause_for, left_for_drafts
+from fuzzer.plans.corners import failed_corner, refused_corners, unknown_corners
 from fuzzer.plans.limits import learnt_limit, limit_failure, over_limit_seen, reached_limit
-from fuzzer.plans.narrowing import suspects_of
 from fuzzer.plans.speculation import speculation_off_from
 from fuzzer.recommend import cap_below, confidence_of, flaky
-from fuzzer.search import cause_of
-from fuzzer.search.suspects import Axis, Cause
 
 if TYPE_CHECKING:
     from fuzzer.plans.ledger import Ledger
 
 MONOTONE = "failure is monotone in prompt, in prompt + output, or in prompt + output + a constant"
-NOT_TRIED = "companions, other contents, a warm prefix and other outputs were not tried: `ctxfuzz verify` and `fuzz` do"
+NOT_TRIED = (
+    "companions, other contents, a warm prefix and other outputs were not tried; "
+    "once the cap is set, `ctxfuzz verify` fills it"
+)
 
 
 def cap_of(ledger: Ledger, *, halted: bool) -> int | None:
@@ -26,9 +27,7 @@ def cap_of(ledger: Ledger, *, halted: bool) -> int | None:
     bounds, question = ledger.bounds, ledger.question
     if bounds.last_good is None or not ledger.at(bounds.last_good).passes:
         return None
-    cause = cause_for(ledger)
-    margin = (ledger.draft_tokens or 0) if cause and cause.axis is Axis.TOTAL_AND_DRAFT else 0
-    covered = cap_below(bounds.last_good, round_to=question.round_to, margin=margin)
+    covered = cap_below(bounds.last_good, round_to=question.round_to, margin=left_for_drafts(ledger))
     if halted:
         return covered
     if bounds.first_bad is not None:
@@ -38,21 +37,27 @@ def cap_of(ledger: Ledger, *, halted: bool) -> int | None:
     return question.limit if reached_limit(ledger) and clean else None
 
 
-def cause_for(ledger: Ledger) -> Cause | None:
-    """The number that an exactly known edge falls on."""
-    bounds = ledger.bounds
-    if bounds.first_bad is None or bounds.last_good is None or bounds.first_bad - bounds.last_good != 1:
-        return None
-    question = ledger.question
-    return cause_of(bounds.last_good, suspects_of(question), question.output_tokens, ledger.draft_tokens)
-
-
 def inconclusive(ledger: Ledger, halt: Halt, why: str) -> Finding:
     """The honest bracket, and the cap of the ground covered."""
     cap = cap_of(ledger, halted=True)
-    if halt is Halt.UNUSABLE or failed_corner(ledger, cap) is not None:
-        cap = None
-    return _finding(ledger, FindingKind.INCONCLUSIVE, f"{why} ({_bracket_words(ledger)})", cap, halt)
+    held_back = _held_back(ledger, cap)
+    reason = f"{why} ({_bracket_words(ledger)})"
+    if halt is not Halt.CONTRADICTION:  # which says the same
+        reason += held_back
+    return _finding(ledger, FindingKind.INCONCLUSIVE, reason, None if held_back or halt is Halt.UNUSABLE else cap, halt)
+
+
+def _held_back(ledger: Ledger, cap: int | None) -> str:
+    """A clause on why good ground carries no cap: a corner that fails, or of which nothing is known."""
+    failed = failed_corner(ledger, cap)
+    if failed is not None:
+        return f"; no cap: {failed[0]} prompt tokens with {failed[1]} output tokens asked fail"
+    unknown = unknown_corners(ledger, cap)
+    if not unknown:
+        return ""
+    corners = [seen for seen in ledger.by_role.get(Role.CORNER, []) if seen.outcome in ledger.question.fail_on]
+    much = "".join(f", and {seen.spec.output_tokens} ended in {seen.outcome}" for seen in corners[:1])
+    return f"; no cap: {unknown[0][0]} prompt tokens with {unknown[0][1]} output tokens asked were not tried{much}"
 
 
 def not_by_length(ledger: Ledger, why: str) -> Finding:
@@ -101,7 +106,8 @@ def _boundary(ledger: Ledger, first_bad: int) -> tuple[FindingKind, str]:
         return FindingKind.CLEAN_LIMIT, f"nothing fails below the first refusal, at {first_bad} tokens: {words}"
     outcome = Counter(failure.outcome for failure in tally.failures).most_common(1)[0][0]
     signature = next((f": {failure.signature}" for failure in tally.failures if failure.signature), "")
-    return FindingKind(outcome.value), f"{ledger.bounds.last_good} passes, {first_bad} ends in {outcome}{signature}"
+    edge = f"{ledger.bounds.last_good} passes, {first_bad} ends in {outcome}{signature}"
+    return FindingKind(outcome.value), edge + axis_words(ledger)
 
 
 def _finding(ledger: Ledger, kind: FindingKind, reason: str, cap: int | None, halt: Halt | None) -> Finding:
@@ -113,17 +119,18 @@ def _finding(ledger: Ledger, kind: FindingKind, reason: str, cap: int | None, ha
     first_bad = near.length if near else bounds.first_bad
     if first_bad is not None and kind is FindingKind.CLEAN_LIMIT:
         first_bad = None
-    good = ledger.at(bounds.last_good).passes if bounds.last_good is not None else []
+    verified = ledger.verified()
+    good = ledger.at(verified).passes if verified is not None else []
     bad = ledger.at(bounds.first_bad).failures if bounds.first_bad is not None else []
-    at_good = ledger.at(bounds.last_good).failures if bounds.last_good is not None else []
+    at_good = ledger.at(verified).failures if verified is not None else []
     return Finding(
         kind=kind,
         reason=reason + off_words,
-        last_good=bounds.last_good,
+        last_good=verified,
         first_bad=first_bad,
         last_good_total=max((seen.total for seen in good), default=None),
         first_rejected=min((length for length in refused if length > (bounds.last_good or 0)), default=None),
-        verified_up_to=bounds.last_good if good else None,
+        verified_up_to=verified,
         flaky=_flaky(ledger),
         islands=tuple((length, length) for length in ledger.islands),
         cap=cap,
@@ -150,7 +157,7 @@ def _assumes(ledger: Ledger, cap: int | None) -> tuple[str, ...]:
     said = []
     if cap is not None:
         said += [MONOTONE, NOT_TRIED]
-        said += [f"({length}, {output}) was not sent" for length, output in unknown_corners(ledger, cap)]
+        said += [f"({length}, {output}) was refused" for length, output in refused_corners(ledger, cap)]
     if question.trust_lo and not ledger.at(question.start).passes:
         said.append(f"lo ({question.start}) was trusted, not sent")
     said += [
@@ -158,8 +165,8 @@ def _assumes(ledger: Ledger, cap: int | None) -> tuple[str, ...]:
         for length, tally in ledger.line()
         if tally.failures and length <= (bounds.last_good or 0) and length not in ledger.islands
     ]
-    if (cause := cause_for(ledger)) and cause.axis is Axis.TOTAL_AND_DRAFT:
-        said.append(f"the cap leaves {ledger.draft_tokens} tokens for drafts that are accepted more often than ours")
+    if drafts := left_for_drafts(ledger):
+        said.append(f"the cap leaves {drafts} tokens for drafts that are accepted more often than ours")
     return tuple(said)
 
 
@@ -169,6 +176,7 @@ def _times(failures: list[Observation]) -> str:
 
 def _bracket_words(ledger: Ledger) -> str:
     bounds = ledger.bounds
-    good = "nothing is known to pass" if bounds.last_good is None else f"{bounds.last_good} passes"
+    verified = ledger.verified()
+    good = "nothing is known to pass" if verified is None else f"{verified} passes"
     bad = "nothing is known to fail" if bounds.first_bad is None else f"{bounds.first_bad} does not"
     return f"{good}, {bad}"

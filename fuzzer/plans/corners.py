@@ -1,6 +1,8 @@
 """Does the cap hold at the corners of the triangle that it admits? PURE.
 
-A cap admits every prompt + output up to itself; the search walked one line of that triangle.
+A cap admits every prompt + output up to itself; the search walked one line of that triangle. A point is covered by a
+pass of a prompt that is as long and asks for as many output tokens: so what a search leaves open is mostly the corner
+of the short prompt that asks for all the rest.
 """
 
 from __future__ import annotations
@@ -8,37 +10,47 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fuzzer.model import ProbeSpec, Role
+from fuzzer.plans.limits import corners_below
 
 if TYPE_CHECKING:
     from fuzzer.plans.ledger import Ledger
 
 FIRST_TOKENS = 4
+LAST_DEATHS = 2
 
 
 def corner(ledger: Ledger, cap: int | None) -> ProbeSpec | None:
-    """The next corner that is not known. One that failed is asked again, until it is sound or failed twice."""
-    if cap is None:
+    """The next corner that was not sent. One that failed is asked again, until it is sound or failed twice."""
+    lacking = corners_lacking(ledger, cap)
+    return _ask(ledger, *lacking[0]) if lacking else None
+
+
+def short_corner(ledger: Ledger, cap: int | None) -> ProbeSpec | None:
+    """The corner of the short prompt, where it is all that keeps the cap back: it takes next to no time."""
+    unknown = unknown_corners(ledger, cap)
+    is_short = len(unknown) == 1 and unknown[0][0] <= ledger.question.baseline
+    return _ask(ledger, *unknown[0]) if is_short else None
+
+
+def insure(ledger: Ledger) -> ProbeSpec | None:
+    """The corner of the short prompt for all caps to come, while there are deaths to spend on it.
+
+    Once the deaths are spent it may not be sent any more, and without it the ground covered carries no cap.
+    """
+    question, bounds = ledger.question, ledger.bounds
+    if bounds.noisy or not 0 < question.max_deaths - ledger.deaths <= LAST_DEATHS:
         return None
-    question = ledger.question
-    for length, output in _corners(ledger, cap):
-        tally = ledger.at(length, output)
-        if tally.refusals or len(tally.all_failures) >= 2:
-            continue
-        spent = bool(tally.all_failures) and ledger.deaths >= question.max_deaths
-        if spent or (tally.passes and (not tally.all_failures or ledger.is_sound(tally))):
-            continue
-        is_long_output = output > question.output_tokens
-        reason = "a short prompt that asks for all the rest" if is_long_output else "a corner of what the cap admits"
-        return question.spec(
-            length, Role.CORNER, reason, output_tokens=output, stop_after=FIRST_TOKENS if is_long_output else None
-        )
+    for cap in (bounds.high - 1, bounds.low):
+        length, output = question.baseline, cap - question.baseline
+        if output < 1 or ledger.covers(length, output):
+            return None
+        if not ledger.has_asked(length, output):
+            return _ask(ledger, length, output)
     return None
 
 
 def failed_corner(ledger: Ledger, cap: int | None) -> tuple[int, int] | None:
     """A corner of the cap that does not hold, as (prompt, output)."""
-    if cap is None:
-        return None
     for point in _corners(ledger, cap):
         tally = ledger.at(*point)
         if tally.all_failures and not ledger.is_sound(tally):
@@ -47,13 +59,38 @@ def failed_corner(ledger: Ledger, cap: int | None) -> tuple[int, int] | None:
 
 
 def unknown_corners(ledger: Ledger, cap: int | None) -> list[tuple[int, int]]:
-    """Corners that nothing is known of."""
+    """Corners of which no probe tells whether they hold."""
+    return [point for point in _corners(ledger, cap) if not ledger.at(*point).is_bad and not ledger.covers(*point)]
+
+
+def refused_corners(ledger: Ledger, cap: int | None) -> list[tuple[int, int]]:
+    """Corners that the target refuses: no cap makes them pass, and none makes them fail."""
+    return [point for point in _corners(ledger, cap) if ledger.at(*point).refusals]
+
+
+def corners_lacking(ledger: Ledger, cap: int | None) -> list[tuple[int, int]]:
+    """Corners that are still to be sent."""
+    return [point for point in _corners(ledger, cap) if _is_lacking(ledger, *point)]
+
+
+def _is_lacking(ledger: Ledger, length: int, output: int) -> bool:
+    tally = ledger.at(length, output)
+    if tally.refusals or len(tally.all_failures) >= 2:
+        return False
+    return not tally.passes or (bool(tally.all_failures) and not ledger.is_sound(tally))
+
+
+def _ask(ledger: Ledger, length: int, output: int) -> ProbeSpec:
+    is_long_output = output > ledger.question.output_tokens
+    reason = "a short prompt that asks for all the rest" if is_long_output else "a corner of what the cap admits"
+    return ledger.question.spec(
+        length, Role.CORNER, reason, output_tokens=output, stop_after=FIRST_TOKENS if is_long_output else None
+    )
+
+
+def _corners(ledger: Ledger, cap: int | None) -> list[tuple[int, int]]:
     if cap is None:
         return []
-    return [point for point in _corners(ledger, cap) if not ledger.at(*point).passes and not ledger.at(*point).is_bad]
-
-
-def _corners(ledger: Ledger, cap: int) -> list[tuple[int, int]]:
-    output, short = ledger.question.output_tokens, ledger.question.baseline
-    corners = [(cap - 1, 1), (cap - output, output), (short, cap - short)]
-    return [(length, asked) for length, asked in dict.fromkeys(corners) if length >= 1 and asked >= 1]
+    short = ledger.question.baseline
+    corners = dict.fromkeys([*corners_below(ledger, cap), (short, cap - short)])
+    return [(length, asked) for length, asked in corners if asked >= 1]

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fuzzer.model import Bracket
+from fuzzer.plans.axis import settle_axis
 from fuzzer.plans.conclusion import cap_of
 from fuzzer.plans.confirm import is_confirmed_bad
-from fuzzer.plans.corners import unknown_corners
+from fuzzer.plans.corners import corners_lacking
 from fuzzer.plans.ledger import Ledger
 from fuzzer.plans.narrowing import belief_of, is_closed, search_of
 from fuzzer.recommend import passes_needed
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 EDGES = 48
 CORNERS = 3
+AROUND_THE_EDGE = 2  # passes that tell on which sum it lies
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +50,9 @@ def forecast_from(ledger: Ledger) -> Forecast:
         passes = max(0, passes + 1 - len(ledger.at(bounds.last_good).passes))
     confirming = 0.0 if is_confirmed_bad(ledger) else _chance_of_edge(ledger, low)
     good_s, bad_s = ledger.costs.price((low + bounds.high) // 2)
-    corners = len(unknown_corners(ledger, cap_of(ledger, halted=False))) if is_closed(ledger) else CORNERS
-    good = searched.probes - searched.deaths + opening + passes + corners
+    corners = len(corners_lacking(ledger, cap_of(ledger, halted=False))) if is_closed(ledger) else CORNERS
+    around = int(settle_axis(ledger) is not None) if is_closed(ledger) else AROUND_THE_EDGE * question.attribute_axis
+    good = searched.probes - searched.deaths + opening + passes + around + corners
     bad = searched.deaths + confirming
     seconds = good * good_s + bad * bad_s if ledger.costs.passes else None
     return Forecast(good + bad, bad, seconds)

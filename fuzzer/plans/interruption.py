@@ -24,11 +24,16 @@ class Seen(Protocol):
 
 
 def stopped(ledger: Seen) -> tuple[Halt, str] | None:
-    """Why nothing more can be asked, as a halt and a sentence."""
+    """Why nothing more can be asked, as a halt and a sentence.
+
+    What ended a session does not end the run: one that was resumed asks again.
+    """
     return (_stopped_by(ledger, ledger.seen[-1]) or _tired(ledger)) if ledger.seen else None
 
 
 def _stopped_by(ledger: Seen, last: Observation) -> tuple[Halt, str] | None:
+    if last.resumed_after:
+        return None
     if not last.revived:
         return Halt.LOST, (
             f"the engine did not come back after {last.length} tokens: a supervisor that restarts only on failure "
@@ -36,8 +41,9 @@ def _stopped_by(ledger: Seen, last: Observation) -> tuple[Halt, str] | None:
         )
     if last.outcome is Outcome.INFRA:
         advice = f": {last.next_step}" if last.next_step else ""
-        # What a short prompt got past and a long one does not is a limit on the way; else the way itself is shut.
-        halt = Halt.PROXY if ledger.evidence else Halt.UNUSABLE
+        # What a short prompt got past and a long one does not is a limit on the way, unless the way itself is shut.
+        shut = last.unusable or not ledger.evidence
+        halt = Halt.UNUSABLE if shut else Halt.PROXY
         return halt, f"{last.reason}{advice}"
     return None
 
@@ -65,7 +71,7 @@ def wait(ledger: Seen) -> ProbeSpec | None:
 def _in_a_row(ledger: Seen, outcome: Outcome) -> int:
     times = 0
     for seen in reversed(ledger.seen):
-        if seen.outcome is not outcome:
+        if seen.outcome is not outcome or seen.resumed_after:
             break
         times += 1
     return times

@@ -9,6 +9,7 @@ off the points on the line. A point is what the server counted; where it counted
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import TYPE_CHECKING
@@ -87,7 +88,8 @@ class Ledger:
         self.by_role: dict[Role, list[Observation]] = {}
         self.deaths = 0
         self.costs = Costs()
-        self._draft_tokens = question.draft_tokens
+        self._drafted: int | None = None
+        self._doubted: Counter[tuple[int, int]] = Counter()
         self._counted: dict[tuple[int, int], Tally] = {}
         self._asked: dict[tuple[int, int], Tally] = {}
         self._line: list[tuple[int, Tally]] = []
@@ -117,22 +119,39 @@ class Ledger:
 
     @property
     def draft_tokens(self) -> int | None:
-        """k: draft tokens per draft, from the counters of the first passes that drafted; else as told; else None."""
-        return self._draft_tokens
+        """k: draft tokens per draft, from the counters of the first pass that drafted; else as told; else None."""
+        return self.question.draft_tokens if self._drafted is None else self._drafted
 
     @property
-    def ended_s(self) -> float:
-        return self.seen[-1].ended_s if self.seen else 0.0
+    def over_s(self) -> float:
+        """When the last probe was over: active seconds of the run."""
+        return self.seen[-1].over_s if self.seen else 0.0
 
     def at(self, length: int, output_tokens: int | None = None) -> Tally:
         """The evidence at a point, as counted or else as asked; on the line where no output tokens are given."""
         point = (length, self.question.output_at(length) if output_tokens is None else output_tokens)
         return self._counted.get(point) or self._asked.get(point) or Tally()
 
+    def has_asked(self, length: int, output_tokens: int) -> bool:
+        """Was this point asked, whatever was counted?"""
+        return (length, output_tokens) in self._asked
+
     def missed(self, length: int) -> bool:
         """Was this length asked on the line, and another one counted?"""
         point = (length, self.question.output_at(length))
         return point in self._asked and point not in self._counted
+
+    def covers(self, length: int, output_tokens: int) -> bool:
+        """Did a prompt pass that was as long, and that asked for as many output tokens?"""
+        return any(
+            at >= length and output >= output_tokens and self._is_whole(tally)
+            for (at, output), tally in self._counted.items()
+        )
+
+    def verified(self) -> int | None:
+        """last_good as far as it passed: not what was only trusted."""
+        up_to = self.bounds.last_good or 0
+        return max((length for length, tally in self.line() if tally.passes and length <= up_to), default=None)
 
     def line(self) -> list[tuple[int, Tally]]:
         """The points of the line, shortest first."""
@@ -141,6 +160,11 @@ class Ledger:
     def is_sound(self, tally: Tally) -> bool:
         """Did it pass often enough, for all its failures, to be under the cap?"""
         return self._outweighs(len(tally.passes), len(tally.failures), noisy=self.bounds.noisy)
+
+    def _is_whole(self, tally: Tally) -> bool:
+        """Did it pass, with all the output that was asked for or waited for?"""
+        whole = any(not seen.clamped or seen.spec.stop_after is not None for seen in tally.passes)
+        return whole and (not tally.all_failures or self.is_sound(tally))
 
     def search_price(self, length: int) -> tuple[float, float]:
         """What it costs to settle a length as good, and as bad. A noisy edge takes repetitions for either."""
@@ -170,21 +194,25 @@ class Ledger:
 
     def _learn_draft_tokens(self, seen: Observation) -> None:
         per_draft = seen.draft.tokens_per_draft if seen.draft else None
-        if per_draft and not any(other.draft for other in self.evidence[:-1]):
-            self._draft_tokens = math.ceil(per_draft - 1e-9)
+        if self._drafted is None and per_draft:
+            self._drafted = math.ceil(per_draft - 1e-9)
 
     def _doubt_previous(self, *, blamed: bool) -> None:
         """A death that came to light after the probe before: its pass is worth nothing now.
 
-        Blamed, it is a death at its length that counts if it repeats; else both are simply asked again.
+        Blamed, it is a death at its length that counts if it repeats. Nobody's, both are simply asked again; but an
+        engine may die a while after its answer, so from the second time after one point on it is a death there.
         """
         if not self.evidence or side_of(self.evidence[-1].outcome, self.question.fail_on) is not Side.GOOD:
             return
         previous = self.evidence.pop()
-        if blamed:
+        point = (previous.length, previous.spec.output_tokens)
+        if blamed or self._doubted[point]:
             self.evidence.append(
-                replace(previous, outcome=Outcome.DEATH, corroboration=Corroboration.PRESUMED, contended=True)
+                replace(previous, outcome=Outcome.DEATH, corroboration=Corroboration.PRESUMED, contended=blamed)
             )
+        if not blamed:
+            self._doubted[point] += 1
         self._counted, self._asked, self.by_role, self.costs = {}, {}, {}, Costs()
         for seen in self.evidence:
             self._file(seen)

@@ -28,7 +28,9 @@ def near_limit(ledger: Ledger) -> ProbeSpec | None:
 def reached_limit(ledger: Ledger) -> bool:
     """Did every length pass that the advertised limit admits?"""
     question = ledger.question
-    return question.longest is not None and ledger.bounds.last_good == question.longest == ledger.bounds.high - 1
+    if question.limit is None or not ledger.bounds.last_good == question.longest == ledger.bounds.high - 1:
+        return False
+    return not any(ledger.at(*point).refusals for point in corners_below(ledger, question.limit))
 
 
 def over_limit(ledger: Ledger) -> ProbeSpec | None:
@@ -48,7 +50,7 @@ def over_limit_seen(ledger: Ledger) -> Observation | None:
 def near_learnt_limit(ledger: Ledger) -> ProbeSpec | None:
     """The corners of the next limit that the refusals leave possible."""
     for limit in _candidates(ledger):
-        untried = [point for point in _corners(ledger, limit) if not _has_evidence(ledger, point)]
+        untried = [point for point in corners_below(ledger, limit) if not _has_evidence(ledger, point)]
         if not _stands(ledger, limit):
             continue
         if not untried:
@@ -61,7 +63,7 @@ def near_learnt_limit(ledger: Ledger) -> ProbeSpec | None:
 def learnt_limit(ledger: Ledger) -> int | None:
     """The highest possible limit both of whose corners passed."""
     for limit in _candidates(ledger):
-        if _stands(ledger, limit) and all(_has_evidence(ledger, point) for point in _corners(ledger, limit)):
+        if _stands(ledger, limit) and all(_has_evidence(ledger, point) for point in corners_below(ledger, limit)):
             return limit
     return None
 
@@ -90,9 +92,13 @@ def _candidates(ledger: Ledger) -> list[int]:
     return list(dict.fromkeys([*fitting, highest, bounds.last_good]))
 
 
-def _corners(ledger: Ledger, limit: int) -> list[tuple[int, int]]:
-    output = ledger.question.output_tokens
-    return [(limit - each, each) for each in dict.fromkeys((1, output)) if limit > each]
+def corners_below(ledger: Ledger, limit: int) -> list[tuple[int, int]]:
+    """The longest prompt that such a limit admits, and the longest with its whole output."""
+    question = ledger.question
+    spare = max(question.largest_prompt_below_limit, 1)
+    whole = question.output_tokens
+    corners = [(limit - spare, min(spare, whole)), (limit - whole, whole)]
+    return [(length, output) for length, output in dict.fromkeys(corners) if length >= 1]
 
 
 def _has_evidence(ledger: Ledger, point: tuple[int, int]) -> bool:
@@ -101,4 +107,4 @@ def _has_evidence(ledger: Ledger, point: tuple[int, int]) -> bool:
 
 
 def _stands(ledger: Ledger, limit: int) -> bool:
-    return not any(ledger.at(*point).is_bad for point in _corners(ledger, limit))
+    return not any(ledger.at(*point).is_bad for point in corners_below(ledger, limit))

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 Strategy = Literal["auto", "halving"]
 
 BASELINE_LENGTH = 64
+ENOUGH_TO_DRAFT = 16  # one output token is the prefill's own: nothing is drafted for it, and k stays unknown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +26,7 @@ class BisectQuestion:
     `limit` is what the target advertises; `hi` may be left out where it is known. `trust_hi`: `hi` is known to fail.
     `known_good` is a last_good that an earlier run recorded for the same target: with `max_deaths` 0 nothing above it
     (or above `lo`) is sent. `draft_tokens` is k where the user tells it; the counters of the run come first.
+    `attribute_axis`: once the edge stands, other outputs around it tell on which sum it lies.
 
     Raises ValueError where the lengths do not leave anything to ask.
     """
@@ -47,6 +49,7 @@ class BisectQuestion:
     max_time_s: float | None = None
     draft_tokens: int | None = None
     known_good: int | None = None
+    attribute_axis: bool = True
     fail_on: frozenset[Outcome] = FAIL_ON_DEFAULT
     content: str = "words"
     mode: Mode = "ids"
@@ -89,10 +92,14 @@ class BisectQuestion:
         return self.trust_hi and self.top == self.hi
 
     def output_at(self, length: int) -> int:
-        """The output tokens to ask for: what the limit leaves, so that no refusal of the sum masks an edge."""
-        if self.limit is None:
-            return self.output_tokens
-        return max(1, min(self.output_tokens, self.limit - length))
+        """The output tokens to ask for: what the limit leaves, so that no refusal of the sum masks an edge.
+
+        The short prompt asks for enough to see the drafter draft.
+        """
+        wanted = self.output_tokens
+        if length == self.baseline:
+            wanted = max(wanted, ENOUGH_TO_DRAFT)
+        return wanted if self.limit is None else max(1, min(wanted, self.limit - length))
 
     def spec(
         self, length: int, role: Role, reason: str, *, output_tokens: int | None = None, stop_after: int | None = None

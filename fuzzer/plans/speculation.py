@@ -13,10 +13,15 @@ if TYPE_CHECKING:
 def where_speculation_ends(ledger: Ledger) -> ProbeSpec | None:
     """The next length between the longest that was drafted for and the shortest that was not."""
     drafted, off = _span(ledger)
-    if off is None or off - drafted <= max(ledger.question.resolution, 1):
+    question = ledger.question
+    if off is None or off - drafted <= max(question.resolution, 1) or ledger.deaths >= question.max_deaths:
         return None
-    middle = (drafted + off) // 2
-    return ledger.question.spec(middle, Role.SEARCH, f"speculation ends in {drafted} .. {off}")
+    length = (drafted + off) // 2
+    while ledger.missed(length):  # prompts of this mode come in steps
+        length += 1
+    if length >= off:
+        return None  # the span is one step wide
+    return question.spec(length, Role.SEARCH, f"speculation ends in {drafted} .. {off}")
 
 
 def speculation_off_from(ledger: Ledger) -> tuple[int | None, str]:

@@ -102,9 +102,10 @@ def _row(question: SweepQuestion, answers: Answers) -> ProbeSpec | Finding:
 
 
 def _affordable(question: SweepQuestion, answers: Answers, spec: ProbeSpec) -> bool:
-    """With the deaths spent, nothing above the ground that held is sent any more."""
-    passed = (seen.spec.length for seen in answers.evidence if seen.outcome is Outcome.PASS)
-    return answers.deaths < question.max_deaths or spec.length <= max(*passed, min(question.lengths), 0)
+    """With the deaths spent, no other row is sent; where none was allowed to begin with, the shortest ones are."""
+    if answers.deaths < question.max_deaths:
+        return True
+    return answers.deaths == 0 and spec.length == min(question.lengths)
 
 
 def _finding(question: SweepQuestion, answers: Answers, halt: Halt | None, why: str) -> Finding:

@@ -122,6 +122,9 @@ def _next_item(question: VerifyQuestion, answers: Answers) -> ProbeSpec | Findin
     for item in items(question, answers):
         answer = answers.to(item.spec)
         if answer is None:
+            if answers.deaths > question.max_deaths:
+                why = f"{answers.deaths} deaths, and --max-deaths is {question.max_deaths}"
+                return _finding(question, answers, FindingKind.INCONCLUSIVE, why, halt=Halt.DEATHS)
             if item.spec.length > question.cap and question.max_deaths == 0:
                 why = "with --max-deaths 0 nothing above the cap is sent"
                 return _finding(question, answers, FindingKind.INCONCLUSIVE, why, halt=Halt.DEATHS)

@@ -68,7 +68,7 @@ def written(told: Recommendation, finding: Finding, kind: Format) -> str:
         case "litellm":
             return _litellm(told)
         case "json":
-            return json.dumps(_object(told, finding), ensure_ascii=False)
+            return json.dumps(_object(told, finding))
 
 
 def _env(told: Recommendation) -> str:
@@ -144,4 +144,4 @@ def _v1(url: str) -> str:
 
 def _quoted(text: str) -> str:
     """A YAML scalar: a JSON string is one."""
-    return json.dumps(text, ensure_ascii=False)
+    return json.dumps(text)

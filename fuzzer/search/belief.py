@@ -100,6 +100,16 @@ class Belief:
                 return segment.mass / (segment.stop - segment.first) / total
         return 0.0
 
+    def survival(self, low: int, high: int, length: int) -> float:
+        """The probability that the edge is at this length or above it, given the bracket: that the length passes."""
+        segments = self.within(low, high)
+        above = math.fsum(
+            segment.mass * (segment.stop - max(segment.first, length)) / (segment.stop - segment.first)
+            for segment in segments
+            if segment.stop > length
+        )
+        return above / math.fsum(segment.mass for segment in segments)
+
     def quantiles(self, low: int, high: int, count: int) -> list[int]:
         """`count` edges that stand for the belief, given the bracket: the middles of slices of equal mass."""
         segments = self.within(low, high)

@@ -96,14 +96,23 @@ def edges_of(suspect: Suspect, output_tokens: int, draft_tokens: int | None) -> 
 
 
 def cause_of(
-    last_good: int, suspects: tuple[Suspect, ...], output_tokens: int, draft_tokens: int | None
+    last_good: int,
+    suspects: tuple[Suspect, ...],
+    output_tokens: int,
+    draft_tokens: int | None,
+    axes: frozenset[Axis] = frozenset(Axis),
 ) -> Cause | None:
-    """The suspect on whose shadow an exact edge falls: the closest, then the heaviest; None where there is none."""
-    axes = [Axis.PROMPT, Axis.TOTAL] + ([Axis.TOTAL_AND_DRAFT] if draft_tokens else [])
+    """The suspect on whose shadow an exact edge falls, on one of these axes: the closest, then the heaviest, if any.
+
+    A k of one or two lets one edge fall on both sums of one suspect: where drafts were counted, they are in it.
+    """
+    known = [axis for axis in Axis if axis in axes and (draft_tokens or axis is not Axis.TOTAL_AND_DRAFT)]
     causes = [
         Cause(suspect, axis, delta)
         for suspect in suspects
-        for axis in axes
+        for axis in known
         if abs(delta := last_good - suspect.value + shadow(axis, output_tokens, draft_tokens or 0)) <= 1
     ]
+    counting = {cause.suspect for cause in causes if cause.axis is Axis.TOTAL_AND_DRAFT}
+    causes = [cause for cause in causes if cause.axis is not Axis.TOTAL or cause.suspect not in counting]
     return min(causes, key=lambda cause: (abs(cause.delta), -cause.suspect.weight), default=None)

@@ -6,13 +6,14 @@ import click
 import pytest
 
 from fuzzer.cli.faults import exit_of_fault, faults_told
-from fuzzer.errors import CtxfuzzError, Interrupted, RunStopped, UsageFault
+from fuzzer.errors import CtxfuzzError, Interrupted, RunStopped, TargetLost, UsageFault
 from fuzzer.prompts.errors import PromptError
 from fuzzer.store import NoSuchRun, StoreError, TargetLocked
 from targets.errors import TargetUnusable
 
 CODES = [
     (UsageFault("x"), 2),
+    (TargetLost("x"), 4),
     (RunStopped("x"), 3),
     (Interrupted("run"), 130),
     (TargetUnusable("x"), 4),

@@ -23,7 +23,10 @@ COMMON = (
     "--seed --db --dry-run --json -v --verbose -q --quiet"
 )
 OF_BISECT = "--lo --hi --resolution --trust-lo --trust-hi --suspect --confidence --tolerate --round-to --require "
-OF_BISECT += "--control"
+OF_BISECT += "--draft-config --model-config --strategy --attribute-axis --no-attribute-axis --control"
+OF_PLAN = "--lo --hi --resolution --trust-lo --trust-hi --suspect --draft-config --model-config --strategy "
+OF_PLAN += "--confidence --tolerate --attribute-axis --no-attribute-axis --limit --output-tokens --draft-tokens "
+OF_PLAN += "--max-deaths --json"
 OF_SWEEP = "--lengths --from --to --points --spacing --keep-going"
 OF_VERIFY = "--cap --from-run --first-bad --junit"
 OF_RESUME = "--api-key --header --cacert --insecure --db --json -v --verbose -q --quiet"
@@ -48,6 +51,7 @@ def options_of(name: str) -> set[str]:
         ("verify", f"{COMMON} {OF_VERIFY}"),
         ("probe", COMMON),
         ("resume", OF_RESUME),
+        ("plan", OF_PLAN),
     ],
 )
 def test_a_command_takes_exactly_the_promised_flags(name: str, promised: str) -> None:

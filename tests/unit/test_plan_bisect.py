@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from fuzzer.cli.exits import Exit, exit_of
 from fuzzer.model import FAIL_ON_DEFAULT, FindingKind, Halt, Observation, Outcome, ProbeSpec, Role
 from fuzzer.plans.bisect import BisectQuestion, bisect, next_step
 from fuzzer.plans.forecast import bracket_of, forecast
@@ -282,7 +283,7 @@ def test_an_engine_that_survives_its_failures_is_asked_with_a_pass_in_between() 
 
 def test_the_number_of_passes_follows_the_claim() -> None:
     played = run(World(prompt_above(262_144)), confidence=0.99, tolerate=0.1)
-    assert sum(seen.length == 262_144 for seen in played.log) == 44
+    assert sum((seen.length, seen.spec.output_tokens) == (262_144, 32) for seen in played.log) == 44
 
 
 # --- 7: corners ---
@@ -342,13 +343,14 @@ def test_spent_deaths_end_the_search_with_the_ground_covered(most: int) -> None:
 def test_no_deaths_allowed_means_nothing_above_lo() -> None:
     played = run(World(prompt_above(271_234)), max_deaths=0)
     assert max(seen.spec.length for seen in played.log) == LO
-    assert edge(played) == (FindingKind.INCONCLUSIVE, LO, None, LO // 16 * 16)
+    assert edge(played) == (FindingKind.INCONCLUSIVE, LO, None, None)
+    assert "no cap: 64 prompt tokens with 244624 output tokens asked were not tried" in played.finding.reason
 
 
 def test_no_deaths_allowed_means_nothing_above_the_recorded_last_good() -> None:
     played = run(World(prompt_above(271_234)), max_deaths=0, known_good=262_106)
     assert max(seen.spec.length for seen in played.log) == 262_106
-    assert edge(played) == (FindingKind.INCONCLUSIVE, 262_106, None, 262_096)
+    assert edge(played) == (FindingKind.INCONCLUSIVE, 262_106, None, None)
 
 
 def test_a_wedge_is_a_spent_death() -> None:
@@ -360,9 +362,11 @@ def test_a_wedge_is_a_spent_death() -> None:
 def test_the_time_ends_the_search() -> None:
     played = run(World(prompt_above(271_234)), max_time_s=200)
     assert (played.finding.kind, played.finding.halt) == (FindingKind.INCONCLUSIVE, Halt.TIME)
-    assert played.log[-1].ended_s >= 200
-    assert all(seen.ended_s < 200 for seen in played.log[:-1])
-    assert any("was not sent" in words for words in played.finding.assumes)
+    assert played.log[-2].over_s >= 200
+    assert all(seen.over_s < 200 for seen in played.log[:-2])
+    cap = played.finding.cap
+    assert cap is not None
+    assert (played.log[-1].spec.length, played.log[-1].spec.output_tokens) == (64, cap - 64)
 
 
 # --- 9: what is no evidence ---
@@ -419,6 +423,17 @@ def test_infra_stops_and_names_the_setting(number: int, halt: Halt) -> None:
     assert "client_max_body_size" in played.finding.reason
     assert len(played.log) == number + 1
     assert played.finding.first_bad is None
+
+
+def test_a_way_that_shuts_in_mid_run_leaves_the_target_unusable() -> None:
+    """A key that ran out, say: nothing passes any more, whatever its length."""
+
+    def shut(number: int, seen: Observation) -> Observation:
+        return replace(seen, outcome=Outcome.INFRA, reason="HTTP 401", unusable=True) if number == 4 else seen
+
+    played = play(bisect(BisectQuestion(lo=LO, hi=HI)), _disturbed(World(), shut))
+    assert (played.finding.kind, played.finding.halt) == (FindingKind.INCONCLUSIVE, Halt.UNUSABLE)
+    assert exit_of(played.finding) is Exit.UNUSABLE
 
 
 def test_what_was_abandoned_is_asked_again_but_not_for_ever() -> None:

@@ -61,6 +61,13 @@ def test_without_any_death_to_spend_only_the_shortest_length_is_sent_first() -> 
     assert [length for length, _ in rows(swept(World(), max_deaths=0))] == [1_000]
 
 
+def test_with_the_deaths_spent_no_other_row_is_sent() -> None:
+    world = World(lambda request: Outcome.DEATH if request.ordinal == 3 else None)
+    played = swept(world, max_deaths=1, keep_going=True, contents=("words", "copy"))
+    assert (played.deaths, played.finding.halt) == (1, Halt.DEATHS)
+    assert played.log[-1].deaths == 1
+
+
 def test_a_refusal_is_the_limit_and_no_failure() -> None:
     finding = swept(World(limit=1_500)).finding
     assert (finding.kind, finding.first_rejected, finding.first_bad) == (FindingKind.CLEAN_LIMIT, 2_000, None)

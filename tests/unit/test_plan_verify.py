@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -154,3 +155,17 @@ def test_a_replayed_prefix_asks_the_same_next_and_a_record_brings_the_question_b
 def test_a_cap_without_room_for_the_output_is_refused() -> None:
     with pytest.raises(ValueError, match="no room"):
         question(cap=80)
+
+
+def test_deaths_of_nobody_are_not_asked_for_again_and_again() -> None:
+    world = World(limit=CAP)
+
+    def answer(spec: ProbeSpec) -> Observation:
+        seen = world.answer(spec)
+        gone = len(world.log) % 2 == 0
+        return replace(seen, outcome=Outcome.ABANDONED, deaths=1, blames="nobody") if gone else seen
+
+    first = play(verify(question(max_deaths=0)), answer)
+    assert (first.deaths, first.finding.halt) == (1, Halt.DEATHS)
+    second = play(verify(question(max_deaths=9)), answer)
+    assert (second.deaths, second.finding.kind) == (2, FindingKind.DEATH)
