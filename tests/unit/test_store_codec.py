@@ -87,18 +87,21 @@ def test_text_that_no_file_can_hold_is_cleaned(text: str) -> None:
 
 def test_json_is_what_an_auditor_expects() -> None:
     spec = ProbeSpec(length=8192, output_tokens=32, role=Role.CONFIRM_BAD, reason="again, on a fresh engine")
-    assert json.loads(codec.dumps(spec)).items() >= {
-        "length": 8192,
-        "output_tokens": 32,
-        "role": "confirm-bad",
-        "reason": "again, on a fresh engine",
-        "content": "words",
-        "mode": "ids",
-        "stream": True,
-        "cache": "cold",
-        "stop_after": None,
-        "wait_s": 0.0,
-    }.items()
+    assert (
+        json.loads(codec.dumps(spec)).items()
+        >= {
+            "length": 8192,
+            "output_tokens": 32,
+            "role": "confirm-bad",
+            "reason": "again, on a fresh engine",
+            "content": "words",
+            "mode": "ids",
+            "stream": True,
+            "cache": "cold",
+            "stop_after": None,
+            "wait_s": 0.0,
+        }.items()
+    )
 
 
 def test_sets_of_outcomes_come_back_in_any_order() -> None:
