@@ -13,6 +13,7 @@ import click
 from fuzzer.cli import attribution, concluding, memory, questions, results, session
 from fuzzer.cli.bracketing import Bracketing
 from fuzzer.cli.exits import Exit
+from fuzzer.cli.faults import LONGEST, exit_of_fault, sole
 from fuzzer.cli.flags import CommonFlags
 from fuzzer.cli.signals import stop_on_signals
 from fuzzer.cli.streams import say
@@ -21,6 +22,7 @@ from fuzzer.errors import Interrupted, UsageFault
 from fuzzer.model import Note
 from fuzzer.plans.forecast import Forecast, forecast
 from fuzzer.plans.question import BisectQuestion
+from fuzzer.report.plain import plain
 from fuzzer.store import History
 
 if TYPE_CHECKING:
@@ -52,7 +54,7 @@ def bisect(
     """Find the edge, and leave. Raises UsageFault where there is nothing between lo and hi."""
     if asked["hi"] <= asked["lo"]:
         raise UsageFault(f"--hi ({asked['hi']}) is not above --lo ({asked['lo']}): swap them, or raise --hi.")
-    conclude(flags, anyio.run(watched, flags, bisecting(asked, suspects, controls)), asked["require"])
+    conclude(flags, ended(flags, bisecting(asked, suspects, controls)), asked["require"])
 
 
 def bisecting(
@@ -95,7 +97,7 @@ def listed(
             return Ahead(Forecast(asked.most_probes, min(asked.most_deaths, 1), None), asked.most_deaths)
         return await opened.run(command, questions.Asked(command, asked), listeners, stop)
 
-    conclude(flags, anyio.run(watched, flags, drive), junit=junit)
+    conclude(flags, ended(flags, drive), junit=junit)
 
 
 def probe(flags: CommonFlags, length: int) -> Never:
@@ -107,7 +109,7 @@ def probe(flags: CommonFlags, length: int) -> Never:
             return Ahead(SINGLE, min(flags.max_deaths, 1))
         return await opened.run("probe", asked, listeners, stop)
 
-    conclude(flags, anyio.run(watched, flags, drive))
+    conclude(flags, ended(flags, drive))
 
 
 def resume(name: str, db: Path, given: Mapping[str, Any]) -> Never:
@@ -125,7 +127,18 @@ def resume(name: str, db: Path, given: Mapping[str, Any]) -> Never:
         return result
 
     require = asked.question.require if isinstance(asked.question, BisectQuestion) else None
-    conclude(flags, anyio.run(watched, flags, drive), require)
+    conclude(flags, ended(flags, drive), require)
+
+
+def ended(flags: CommonFlags, drive: Drive) -> Ending:
+    """What driving it ended with. A fault is told on stdout too where a program reads that: with `--json`."""
+    try:
+        return anyio.run(watched, flags, drive)
+    except Exception as error:
+        fault = sole(error)
+        if flags.json and (code := exit_of_fault(fault)) is not None:
+            results.emit_fault(plain(str(fault), LONGEST), code)
+        raise
 
 
 async def watched(flags: CommonFlags, drive: Drive) -> Ending:
@@ -172,6 +185,9 @@ def conclude(
             code = Exit.ANSWERED
         case Interrupted(run=name):
             database = "" if str(flags.db) == "runs.db" else f" --db {quote(str(flags.db))}"
-            say(f"Interrupted; every probe so far is kept. Go on with: ctxfuzz resume {name}{database}")
+            words = f"Interrupted; every probe so far is kept. Go on with: ctxfuzz resume {name}{database}"
             code = Exit.INTERRUPTED
+            say(words)
+            if flags.json:
+                results.emit_fault(words, code)
     raise click.exceptions.Exit(code)

@@ -27,7 +27,7 @@ def faults_told() -> Iterator[None]:
     except (click.ClickException, click.exceptions.Exit, click.Abort):
         raise
     except Exception as error:
-        fault = _sole(error)
+        fault = sole(error)
         code = exit_of_fault(fault)
         if code is None:
             raise
@@ -54,7 +54,8 @@ def exit_of_fault(fault: BaseException) -> int | None:
             return None
 
 
-def _sole(error: BaseException) -> BaseException:
+def sole(error: BaseException) -> BaseException:
+    """The one exception that anyio's groups are around, or the group."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error

@@ -33,6 +33,11 @@ def emit_json(value: Any) -> None:  # noqa: ANN401  (any JSON)
     emit(json.dumps(value, allow_nan=False))
 
 
+def emit_fault(words: str, code: int) -> None:
+    """Why there is no finding, as one object."""
+    emit_json({"schema": "ctxfuzz.error/1", "error": words, "exit_code": int(code)})
+
+
 def emit_summary(shown: Summary) -> None:
     """What a run concluded."""
     if not _drawn():

@@ -82,8 +82,7 @@ def _verdict(ledger: Ledger) -> tuple[FindingKind, str]:
         return _boundary(ledger, bounds.first_bad)
     beyond = over_limit_seen(ledger)
     if not reached_limit(ledger) or beyond is None:
-        but = f" but {', '.join(map(str, ledger.islands))}, alone" if ledger.islands else ""
-        return FindingKind.NONE, f"nothing fails up to {question.top} prompt tokens{but}"
+        return FindingKind.NONE, f"nothing fails up to {question.top} prompt tokens"
     match side_of(beyond.outcome, question.fail_on):
         case Side.LIMIT:
             reason = f"nothing fails below the limit of {question.limit}, and above it the refusal is clean"
@@ -120,17 +119,20 @@ def _finding(ledger: Ledger, kind: FindingKind, reason: str, cap: int | None, ha
     if first_bad is not None and kind is FindingKind.CLEAN_LIMIT:
         first_bad = None
     verified = ledger.verified()
+    island = min(ledger.islands, default=None)
+    if island is not None and cap is not None and cap > island:
+        cap = None  # it would admit the island
     good = ledger.at(verified).passes if verified is not None else []
     bad = ledger.at(bounds.first_bad).failures if bounds.first_bad is not None else []
     at_good = ledger.at(verified).failures if verified is not None else []
     return Finding(
         kind=kind,
-        reason=reason + off_words,
+        reason=reason + _but_islands(ledger) + off_words,
         last_good=verified,
         first_bad=first_bad,
         last_good_total=max((seen.total for seen in good), default=None),
         first_rejected=min((length for length in refused if length > (bounds.last_good or 0)), default=None),
-        verified_up_to=verified,
+        verified_up_to=verified if island is None or verified is None else min(verified, island - 1),
         flaky=_flaky(ledger),
         islands=tuple((length, length) for length in ledger.islands),
         cap=cap,
@@ -140,6 +142,13 @@ def _finding(ledger: Ledger, kind: FindingKind, reason: str, cap: int | None, ha
         halt=halt,
         speculation_off_from=off_from,
     )
+
+
+def _but_islands(ledger: Ledger) -> str:
+    if not ledger.islands:
+        return ""
+    alone = ", ".join(map(str, ledger.islands))
+    return f"; but {alone} fails, alone, and a cap cannot leave that out and keep what is above it"
 
 
 def _flaky(ledger: Ledger) -> Flaky | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import re
@@ -186,3 +187,11 @@ async def test_a_list_that_nobody_reads_to_its_end_is_no_error(recorded: Path) -
     ended = await anyio.run_process(command, cwd=recorded, env=environment())
     assert ended.stdout == b"0\n"
     assert ended.stderr == b""
+
+
+async def test_a_program_that_reads_json_is_told_of_a_fault_too(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "fuzzer.cli", "bisect", "--url", "http://127.0.0.1:9", *BRACKET, "--json"]
+    ended = await anyio.run_process(command, cwd=tmp_path, env=environment(), check=False)
+    told = json.loads(ended.stdout)
+    assert (told["schema"], told["exit_code"], ended.returncode) == ("ctxfuzz.error/1", 4, 4)
+    assert told["error"] in ended.stderr.decode()

@@ -535,7 +535,8 @@ def test_an_island_on_a_suspect_is_no_edge() -> None:
     played = run(World(window(8_192, 8_192)), lo=5_000, hi=100_000)
     assert edge(played) == (FindingKind.NONE, 100_000, None, None)
     assert played.finding.islands == ((8_192, 8_192),)
-    assert "8192, alone" in played.finding.reason
+    assert played.finding.verified_up_to == 8_191
+    assert "8192 fails, alone" in played.finding.reason
 
 
 def test_a_longer_prompt_is_asked_where_a_suspect_itself_is_all_that_failed() -> None:
