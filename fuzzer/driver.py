@@ -14,24 +14,9 @@ from typing import TYPE_CHECKING, Protocol
 import anyio
 
 from fuzzer.errors import Interrupted, TargetLost
+from fuzzer.events import EngineDied, Event, Note, ProbeEnded, ProbeProgress, ProbeStarted, Replayed, Revived, Reviving
 from fuzzer.lastwords import LastWords, beside
-from fuzzer.model import (
-    Corroboration,
-    EngineDied,
-    Event,
-    Finding,
-    Note,
-    Observation,
-    Outcome,
-    ProbeEnded,
-    ProbeProgress,
-    ProbeSpec,
-    ProbeStarted,
-    Replayed,
-    Revived,
-    Reviving,
-    Role,
-)
+from fuzzer.model import Corroboration, Finding, Observation, Outcome, ProbeSpec, Role
 from fuzzer.observe import observe
 from fuzzer.outcome import judge
 from fuzzer.probe import Prepared, gather, prepare

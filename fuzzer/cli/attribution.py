@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from fuzzer.cli import questions, session
 from fuzzer.errors import RunStopped
-from fuzzer.model import FindingKind, Note
+from fuzzer.events import Note
+from fuzzer.model import FindingKind
 from fuzzer.report.attribution import Attribution, Control
 from fuzzer.store import History
 from targets.detect import connect

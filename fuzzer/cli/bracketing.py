@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from fuzzer.model import Bracket, Event, ProbeEnded, Replayed, RunStarted
+from fuzzer.events import Bracket, Event, ProbeEnded, Replayed, RunStarted
 from fuzzer.plans.forecast import bracket_of
 from fuzzer.plans.ledger import Ledger
 from fuzzer.plans.question import BisectQuestion

@@ -19,7 +19,7 @@ from fuzzer.cli.signals import stop_on_signals
 from fuzzer.cli.streams import say
 from fuzzer.cli.watching import watching
 from fuzzer.errors import Interrupted, UsageFault
-from fuzzer.model import Note
+from fuzzer.events import Note
 from fuzzer.plans.forecast import Forecast, forecast
 from fuzzer.plans.question import BisectQuestion
 from fuzzer.report.plain import plain

@@ -18,8 +18,9 @@ from fuzzer.cli.signals import stop_on_signals
 from fuzzer.cli.streams import emit, say
 from fuzzer.cli.watching import console, is_dumb, watching
 from fuzzer.errors import Interrupted, UsageFault
+from fuzzer.events import Note
 from fuzzer.inspection import Beyond, Facts, Inspection, conclude
-from fuzzer.model import Note, Role, Settings
+from fuzzer.model import Role, Settings
 from fuzzer.probe import Rig
 from fuzzer.prompts import PromptSource
 from fuzzer.report import inspection

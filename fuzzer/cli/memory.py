@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fuzzer.model import FindingKind, Note, Role
+from fuzzer.events import Note
+from fuzzer.model import FindingKind, Role
 from fuzzer.plans.question import BisectQuestion
 from fuzzer.store import History
 

@@ -19,8 +19,8 @@ from fuzzer.cli.exits import BY_HALT, Exit
 from fuzzer.cli.flags import CommonFlags
 from fuzzer.cli.streams import emit, say
 from fuzzer.errors import RunStopped, UsageFault
+from fuzzer.events import Note
 from fuzzer.journal import recipe_of
-from fuzzer.model import Note
 from fuzzer.plans.again import AgainQuestion
 from fuzzer.plans.forecast import Forecast
 from fuzzer.report.finding import finding_object

@@ -16,8 +16,9 @@ from fuzzer.cli.secrecy import keep, secrets_of
 from fuzzer.driver import Driver
 from fuzzer.enginelog import EngineLog, LogCommand, LogFile
 from fuzzer.errors import CtxfuzzError, Interrupted, RunStopped
+from fuzzer.events import Event, Note, RunEnded, RunStarted
 from fuzzer.journal import StoreJournal, last_seen_engine, settle
-from fuzzer.model import Event, Finding, Note, RunEnded, RunStarted, Settings
+from fuzzer.model import Finding, Settings
 from fuzzer.preflight import SAMPLE_S, Company, company
 from fuzzer.probe import Rig, generation_of
 from fuzzer.prompts import PromptSource

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO, cast
 
 from fuzzer.cli.streams import Sturdy
-from fuzzer.model import Event
+from fuzzer.events import Event
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol, assert_never
 
-from fuzzer.model import (
+from fuzzer.events import (
     Bracket,
     EngineDied,
     Event,

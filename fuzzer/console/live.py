@@ -13,7 +13,7 @@ from rich.text import Text
 from fuzzer.console import lines
 from fuzzer.console.screen import Screen, probe_line
 from fuzzer.console.view import View, advance
-from fuzzer.model import Event, Note, ProbeEnded, Replayed, RunEnded, RunStarted
+from fuzzer.events import Event, Note, ProbeEnded, Replayed, RunEnded, RunStarted
 
 REFRESH_PER_S = 4
 

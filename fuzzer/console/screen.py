@@ -15,7 +15,8 @@ from rich.text import Text
 from fuzzer.console import lines
 from fuzzer.console.numberline import ASCII_GLYPHS, GLYPHS, Axis, Ground, ground, zoom
 from fuzzer.console.view import View
-from fuzzer.model import Bracket, EngineDied, Observation, Outcome, ProbeStarted
+from fuzzer.events import Bracket, EngineDied, ProbeStarted
+from fuzzer.model import Observation, Outcome
 from fuzzer.report import probes
 from fuzzer.report.plain import plain
 from fuzzer.report.words import plural, span, tokens

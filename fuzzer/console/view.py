@@ -8,13 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from fuzzer.model import (
+from fuzzer.events import (
     Bracket,
     EngineDied,
     Event,
     Note,
-    Observation,
-    Outcome,
     ProbeEnded,
     ProbeProgress,
     ProbeStarted,
@@ -24,6 +22,7 @@ from fuzzer.model import (
     RunEnded,
     RunStarted,
 )
+from fuzzer.model import Observation, Outcome
 
 
 @dataclass(frozen=True, slots=True)

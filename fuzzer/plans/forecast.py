@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fuzzer.model import Bracket
+from fuzzer.events import Bracket
 from fuzzer.plans.axis import settle_axis
 from fuzzer.plans.conclusion import cap_of
 from fuzzer.plans.confirm import is_confirmed_bad

@@ -16,7 +16,8 @@ from fuzzer.plans.bisect import BisectQuestion, bisect
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fuzzer.model import Event, Observation
+    from fuzzer.events import Event
+    from fuzzer.model import Observation
     from fuzzer.plans import Plan
 
 WORLDS = Path(__file__).parents[2] / "targets" / "sim" / "worlds"

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     import ssl
     from pathlib import Path
 
-    from fuzzer.model import Event, Observation
+    from fuzzer.events import Event
+    from fuzzer.model import Observation
 
 Act = Callable[[Writer, Mapping[str, Any]], Awaitable[None]]
 LONG = 300  # tokens of the prompt that the stage misbehaves at

@@ -5,27 +5,21 @@ from __future__ import annotations
 import io
 
 from fuzzer.console.lines import LineConsole
-from fuzzer.model import (
+from fuzzer.events import (
     Bracket,
-    Corroboration,
     EngineDied,
     Event,
-    Finding,
-    FindingKind,
     Note,
-    Observation,
-    Outcome,
     ProbeEnded,
     ProbeProgress,
-    ProbeSpec,
     ProbeStarted,
     Replayed,
     Revived,
     Reviving,
-    Role,
     RunEnded,
     RunStarted,
 )
+from fuzzer.model import Corroboration, Finding, FindingKind, Observation, Outcome, ProbeSpec, Role
 
 SPEC = ProbeSpec(262_145, 32, Role.SEARCH, "the middle")
 DEATH = Observation(

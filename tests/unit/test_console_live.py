@@ -7,20 +7,8 @@ import io
 from rich.console import Console
 
 from fuzzer.console.live import LiveConsole
-from fuzzer.model import (
-    Bracket,
-    Finding,
-    FindingKind,
-    Note,
-    Observation,
-    Outcome,
-    ProbeEnded,
-    ProbeSpec,
-    ProbeStarted,
-    Role,
-    RunEnded,
-    RunStarted,
-)
+from fuzzer.events import Bracket, Note, ProbeEnded, ProbeStarted, RunEnded, RunStarted
+from fuzzer.model import Finding, FindingKind, Observation, Outcome, ProbeSpec, Role
 
 SPEC = ProbeSpec(300, 32, Role.SEARCH, "the middle")
 

@@ -12,20 +12,8 @@ from rich.console import Console
 from fuzzer.console.panel import runs_table, show_summary
 from fuzzer.console.screen import Screen, probe_line
 from fuzzer.console.view import View, advance
-from fuzzer.model import (
-    Bracket,
-    Corroboration,
-    EngineDied,
-    Event,
-    Note,
-    Observation,
-    Outcome,
-    ProbeProgress,
-    ProbeSpec,
-    ProbeStarted,
-    Reviving,
-    Role,
-)
+from fuzzer.events import Bracket, EngineDied, Event, Note, ProbeProgress, ProbeStarted, Reviving
+from fuzzer.model import Corroboration, Observation, Outcome, ProbeSpec, Role
 from fuzzer.report.summary import Summary
 from targets.base import Health
 

@@ -7,22 +7,8 @@ from functools import reduce
 import pytest
 
 from fuzzer.console.view import View, advance
-from fuzzer.model import (
-    Corroboration,
-    EngineDied,
-    Event,
-    Note,
-    Observation,
-    Outcome,
-    ProbeEnded,
-    ProbeProgress,
-    ProbeSpec,
-    ProbeStarted,
-    Replayed,
-    Revived,
-    Reviving,
-    Role,
-)
+from fuzzer.events import EngineDied, Event, Note, ProbeEnded, ProbeProgress, ProbeStarted, Replayed, Revived, Reviving
+from fuzzer.model import Corroboration, Observation, Outcome, ProbeSpec, Role
 
 
 def spec(length: int) -> ProbeSpec:
