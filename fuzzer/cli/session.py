@@ -128,7 +128,7 @@ class Session:
             journal=StoreJournal(store, run),
             listeners=listeners,
             active_s=store.active_s(run),
-            known=last_seen_engine(store, run) if recorded and not recorded[-1].outcome.is_evidence else None,
+            known=last_seen_engine(store, run),
         )
         self._announce(driver, store.get(run), resumed=bool(recorded))
         try:
