@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -20,8 +21,9 @@ from fuzzer.model import Corroboration, Finding, Observation, Outcome, ProbeSpec
 from fuzzer.observe import observe
 from fuzzer.outcome import judge
 from fuzzer.probe import Prepared, gather, prepare
+from fuzzer.prompts.errors import TokenizerLost
 from fuzzer.revival import Revival, revive
-from fuzzer.standing import Standing
+from fuzzer.standing import Standing, in_flight
 from fuzzer.watch import scrape
 from targets.base import Scrape, restarted
 
@@ -32,6 +34,13 @@ if TYPE_CHECKING:
     from fuzzer.watch import Pulse
 
 PROGRESS_INTERVAL_S = 0.2
+
+Turn = Callable[[ProbeSpec], AbstractAsyncContextManager[None]]
+
+
+def at_once(_spec: ProbeSpec) -> AbstractAsyncContextManager[None]:
+    """The turn of a driver that takes turns with nobody."""
+    return nullcontext()
 
 
 class Journal(Protocol):
@@ -59,6 +68,7 @@ class Driver:
     active_s: float = 0.0
     clock: Callable[[], float] = time.monotonic
     known: Scrape | None = None  # who the engine was when it was last looked at: another one now is a death unseen
+    turn: Turn = at_once  # held from a probe's intent to its observation, the revival after it included
     standing: Standing = field(default_factory=Standing)
     _began: float = field(init=False)
     _died_at: float | None = field(init=False, default=None)
@@ -88,7 +98,9 @@ class Driver:
             if recorded:
                 await self._find_serving(spec)
             while True:
-                spec = plan.send(await self._step(spec))
+                async with self.turn(spec):
+                    seen = await self._step(spec)
+                spec = plan.send(seen)
         except StopIteration as end:
             finding: Finding = end.value
             return replace(finding, reason=finding.reason + beside(self.standing.bugs))
@@ -114,10 +126,10 @@ class Driver:
         """One probe from intent to observation, with the engine serving again at its end where it can."""
         await self._pause(spec.wait_s)
         seq = self.standing.last_seq + 1
-        prepared = await prepare(self.rig, spec, self.standing, seq)
+        prepared = await self._prepare(spec, seq)
         started_s = self.now()
         self.journal.intend(prepared, started_s)
-        deadline_s = self.standing.deadline_s(spec.length, self.rig.settings.timeout_s)
+        deadline_s = self.standing.deadline_s(in_flight(spec), self.rig.settings.timeout_s)
         self.emit(ProbeStarted(seq, spec, deadline_s))
         evidence = await gather(self.rig, prepared, self.standing, self._teller(seq))
         verdict = self._with_unseen_death(judge(evidence), evidence)
@@ -137,6 +149,24 @@ class Driver:
         self.emit(ProbeEnded(seen))
         await self._mark()
         return seen
+
+    async def _prepare(self, spec: ProbeSpec, seq: int) -> Prepared:
+        """A text needs the target's tokenizer: where that is away, so is the engine, and it is waited for."""
+        try:
+            return await prepare(self.rig, spec, self.standing, seq)
+        except TokenizerLost:
+            revival = await self._revive(spec, f"tokenizer/{seq}", self.known)
+            if self.rig.stop.is_set():
+                raise Interrupted(self.run) from None
+            if not revival.came_back:
+                raise TargetLost(self._gone(revival)) from None
+            return await prepare(self.rig, spec, self.standing, seq)
+
+    def _gone(self, revival: Revival) -> str:
+        return (
+            f"The engine does not serve: no canary came back in {revival.took_s:.0f} s. Start it, then "
+            f"ctxfuzz resume {self.run}"
+        )
 
     def _with_unseen_death(self, verdict: Verdict, evidence: Evidence) -> Verdict:
         """An engine that died between two probes: nobody's death, but a death."""
@@ -174,13 +204,15 @@ class Driver:
 
     async def _come_back(self, seen: Observation, evidence: Evidence) -> Observation:
         lived, looked = evidence.before, evidence.settled or evidence.after
+        began = self.now()
         revival = await self._revive(seen.spec, str(seen.seq), lived)
+        waited_s = self.now() - began  # also for the spacing of deaths, which the next probe's begin depends on
         counted = seen.deaths > 0 or seen.wedged  # else whoever is there now is compared with whom we knew
         if counted and (lived is None or looked is None or restarted(lived, looked) is None):
             self.known = revival.born or await scrape(self.rig.target)
         if self.rig.stop.is_set() and not revival.came_back:
             raise Interrupted(self.run)
-        cost_s, canaries = seen.cost_s + revival.took_s, seen.canaries + len(revival.canaries)
+        cost_s, canaries = seen.cost_s + waited_s, seen.canaries + len(revival.canaries)
         self.journal.revived(seen.seq, revival, at_s=self.now(), cost_s=cost_s, canaries=canaries)
         return replace(seen, revival_s=revival.took_s, revived=revival.came_back, cost_s=cost_s, canaries=canaries)
 
@@ -190,10 +222,7 @@ class Driver:
         if self.rig.stop.is_set():
             raise Interrupted(self.run)
         if not revival.came_back:
-            raise TargetLost(
-                f"The engine does not serve: no canary came back in {revival.took_s:.0f} s. Start it, then "
-                f"ctxfuzz resume {self.run}"
-            )
+            raise TargetLost(self._gone(revival))
 
     async def _revive(
         self, spec: ProbeSpec, head: str, lived: Scrape | None = None, *, needs_help: bool = True

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 LengthSource = Literal["usage", "inferred"]
 SignatureSource = Literal["client", "log"]
 Cache = Literal["cold", "warm"]
+Caching = Literal["cold", "warm", "mixed"]  # of a search: mixed looks warm, and decides cold
 
 
 class Outcome(StrEnum):
@@ -82,6 +83,11 @@ class Role(StrEnum):
     SCAN = "scan"
     SINGLE = "single"  # `ctxfuzz probe`
     FIT = "fit"  # what a cap admits (`ctxfuzz verify`)
+    PRIME = "prime"  # fills the prefix cache for the warm probes that follow
+    FUZZ = "fuzz"  # a sample of what the cap admits
+    SHRINK = "shrink"  # a failure again, with less of everything
+    WARM_UP = "warm-up"  # until the first-run effect is gone: no figure yet
+    MEASURE = "measure"  # a figure is taken from it
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +96,10 @@ class ProbeSpec:
 
     `wait_s`: let so many seconds pass first (busy). `stop_after`: close the stream after so many tokens.
     `omit_max_tokens`: the request does not say how many; then `output_tokens` is the least that must come.
+    `companions`: prompt lengths of other requests of ours, each kept in flight for as long as the probe is.
+    `shared`: of a warm prompt, only so many first tokens are those that all warm prompts share; None: all of them.
+    `compared`: the prompt is the very same one for all probes of its length and content, each of them cold, and what is
+    generated is kept; this is its so-manieth sending, from 1. None: a prompt of its own, and no answer is kept.
     """
 
     length: int
@@ -103,6 +113,10 @@ class ProbeSpec:
     stop_after: int | None = None
     wait_s: float = 0.0
     omit_max_tokens: bool = False
+    companions: tuple[int, ...] = ()
+    temperature: float = 0.0
+    shared: int | None = None
+    compared: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +178,9 @@ class Evidence:
     replicas: bool = False  # more than one process behind the URL: metrics are no evidence
     served_before: bool = False  # a canary sang, or the engine was seen to be back, right before this probe
     companions: int = 0  # requests of our own that were in flight beside it
+    companion_requests: int = 0  # how many these were in all, one after the other
+    companion_faults: tuple[str, ...] = ()  # how those of them ended that the engine failed
+    companions_turned_away: tuple[str, ...] = ()  # what those were told that it refused: they were not there
     away_s: float = 0.0  # how long we ourselves were not running while it was open: suspended, or stopped
     recent_cuts_s: tuple[float, ...] = ()  # when earlier streams of this run were cut, in seconds since their begin
 
@@ -183,6 +200,20 @@ class Verdict:
     retry_after_s: float | None = None
     next_step: str = ""  # for `infra`: the setting to change
     unusable: bool = False  # for `infra`: the way itself is shut (auth, wrong model, TLS, DNS), whatever the length
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """What was generated, as far as it is kept: to be compared with another answer to the same prompt.
+
+    `text` are its first 1,024 characters of `text_chars`; `token_ids` at most the first 256, empty where the server
+    does not tell them. The prompt itself is not kept: `prompt_sha256` tells whether two were the same.
+    """
+
+    prompt_sha256: str
+    text: str
+    text_chars: int
+    token_ids: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +262,7 @@ class Observation:
     cut_s: float | None = None  # when the answer's stream was cut, in seconds since the request was begun
     yardstick: Baseline | None = None  # what this answer looks like, where it is a pass
     resumed_after: bool = False  # a session ended with this probe, and a later one went on
+    generated: Generated | None = None  # of a probe that is compared, where its answer came whole
 
     @property
     def over_s(self) -> float:
@@ -293,6 +325,30 @@ class Confidence:
 
 
 @dataclass(frozen=True, slots=True)
+class Reproducer:
+    """A failure with as little as it takes. `seq` is the probe of the run that showed it last, `met` that which met it.
+
+    It `failed` so many of the times that it was `asked`. `before`: probes that must come first, in their order.
+    `shorter_passes`, `longer_passes`: did one token less, or more, pass? None where that was not asked.
+    `every`: it takes so many requests of an engine's life, whatever they are; then the length says nothing.
+    """
+
+    seq: int
+    met: int
+    spec: ProbeSpec
+    outcome: Outcome
+    reason: str
+    signature: str = ""
+    failed: int = 1
+    asked: int = 1
+    before: tuple[int, ...] = ()
+    shorter_passes: bool | None = None
+    longer_passes: bool | None = None
+    every: int | None = None
+    unfinished: str = ""  # why it was not made smaller than this
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """What a run concludes, as the plan returns it. Lengths are prompt tokens."""
 
@@ -301,6 +357,9 @@ class Finding:
     last_good: int | None = None
     first_bad: int | None = None
     last_good_total: int | None = None
+    first_bad_total: int | None = None
+    last_good_output: int | None = None  # of a search over output tokens, which has no last_good
+    first_bad_output: int | None = None
     first_rejected: int | None = None
     verified_up_to: int | None = None
     flaky: Flaky | None = None
@@ -311,6 +370,7 @@ class Finding:
     assumes: tuple[str, ...] = ()
     halt: Halt | None = None
     speculation_off_from: int | None = None
+    reproducers: tuple[Reproducer, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,4 +399,3 @@ class Settings:
     grace_pass_s: float = 1.0
     on_death: str | None = None
     seed: int = 0
-    temperature: float = 0.0

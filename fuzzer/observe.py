@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING
 
 from fuzzer.garble import REPLACEMENT, repeats
-from fuzzer.model import Baseline, Observation, Outcome
+from fuzzer.model import Baseline, Generated, Observation, Outcome
 from targets.base import Fault
 
 if TYPE_CHECKING:
     from fuzzer.model import Evidence, Verdict
     from fuzzer.probe import Prepared
     from fuzzer.standing import Standing
+
+KEPT_CHARS = 1_024
 
 
 def observe(
@@ -54,6 +57,7 @@ def observe(
         signature=signature(e) if verdict.deaths else "",
         cut_s=e.reply.ended_s if e.reply.fault is Fault.CUT else None,
         yardstick=_yardstick(e) if verdict.outcome is Outcome.PASS else None,
+        generated=_generated(prepared, e) if prepared.spec.compared is not None else None,
     )
 
 
@@ -66,6 +70,15 @@ def signature(e: Evidence) -> str:
     if e.canary is not None and not e.canary.ok:
         return (e.canary.error or e.canary.fault)[:400]
     return e.reply.excerpt[:400]
+
+
+def _generated(prepared: Prepared, e: Evidence) -> Generated | None:
+    """What is kept of an answer that is to be compared: bounded, and nothing of its prompt."""
+    reply = e.reply
+    if not reply.complete:
+        return None
+    digest = hashlib.sha256(prepared.generation.prompt.json).hexdigest()
+    return Generated(digest, reply.text[:KEPT_CHARS], reply.text_chars, reply.token_ids)
 
 
 def _cached(e: Evidence) -> int | None:

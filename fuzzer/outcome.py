@@ -58,9 +58,22 @@ def contended(e: Evidence) -> bool:
     if e.peak_running > ours:
         return True
     before, after = e.before, e.after
-    if before is None or after is None or before.finished is None or after.finished is None:
+    if before is None or after is None:
         return False
-    return after.finished - before.finished > ours
+    if not e.companions and _others_stay(e):
+        return True
+    if before.finished is None or after.finished is None:
+        return False
+    return after.finished - before.finished > 1 + e.companion_requests
+
+
+def _others_stay(e: Evidence) -> bool:
+    """True where requests run on that are none of ours: before and after it, or after it and after the canary.
+
+    They may be longer than the probe, so that no counter tells of them. A request that was given up may run on too.
+    """
+    before, after, settled = (0.0 if one is None else one.running or 0.0 for one in (e.before, e.after, e.settled))
+    return min(before, after) > 0 or (e.reply.complete and min(after, settled) > 0)
 
 
 def _with_doubt(verdict: Verdict, e: Evidence) -> Verdict:
@@ -87,6 +100,8 @@ def _never_left(e: Evidence) -> Verdict | None:
     fault = e.reply.fault
     if e.reply.sent:
         return None
+    if e.companion_faults:
+        return _company_alone(e)
     if fault is Fault.REFUSED or (fault is Fault.NO_ROUTE and e.served_before):
         died = death_proof(e)
         reason = "the connection was refused before a byte left" if fault is Fault.REFUSED else e.reply.fault_text
@@ -96,6 +111,15 @@ def _never_left(e: Evidence) -> Verdict | None:
         why = died or "the engine served just before"
         return Verdict(Outcome.ABANDONED, f"{reason}: {why}", known, deaths=1, blames="nobody")
     return Verdict(Outcome.INFRA, e.reply.fault_text or str(fault), next_step=_way_there(fault), unusable=True)
+
+
+def _company_alone(e: Evidence) -> Verdict:
+    """Its companions failed before the probe had left. A death of theirs says nothing about its length."""
+    why = f"before the probe had left, {e.companion_faults[0]}"
+    if serves(e) and death_proof(e) is None:
+        return Verdict(Outcome.ERROR, f"{why}; the engine lives on")
+    step = "let companions be of a length that is well: a shorter --companion-length, or fewer --companions"
+    return Verdict(Outcome.INFRA, f"{why}: the engine died", Corroboration.PRESUMED, deaths=1, next_step=step)
 
 
 def _way_there(fault: Fault | None) -> str:
@@ -199,7 +223,13 @@ def _answered(e: Evidence) -> Verdict | None:
     if reply.status != 200 or reply.error is not None or not (reply.complete or reply.stopped):
         return None
     return (
-        _aftermath(e, "a complete answer") or _hidden(e) or _shortened(e) or _garbage(e) or _slow_drafter(e) or _pass(e)
+        _aftermath(e, "a complete answer")
+        or _company_failed(e)
+        or _hidden(e)
+        or _shortened(e)
+        or _garbage(e)
+        or _slow_drafter(e)
+        or _pass(e)
     )
 
 
@@ -214,10 +244,24 @@ def _aftermath(e: Evidence, what: str) -> Verdict | None:
     return None
 
 
+def _company_failed(e: Evidence) -> Verdict | None:
+    """What fails a neighbour in the batch is a failure under the probe's conditions, whoever got the answer.
+
+    Without the neighbours that it was to have, an answer shows nothing.
+    """
+    if e.companion_faults:
+        return Verdict(Outcome.ERROR, f"a complete answer, but {e.companion_faults[0]}; the engine lives on")
+    if e.companions_turned_away:
+        step = "ask for fewer --companions, or for a shorter --companion-length"
+        return Verdict(Outcome.INFRA, f"a complete answer, but {e.companions_turned_away[0]}", next_step=step)
+    return None
+
+
 def _hidden(e: Evidence) -> Verdict | None:
     """A cold probe whose prompt came out of a cache was not prefilled: its pass is none."""
     cached = e.reply.usage.cached_tokens or 0
-    if e.spec.cache != "cold" or cached <= CACHED_SHARE * e.sent_tokens:
+    sent_before = e.spec.compared is not None and e.spec.compared > 1  # an engine without salts remembers it
+    if e.spec.cache != "cold" or sent_before or cached <= CACHED_SHARE * e.sent_tokens:
         return None
     return Verdict(Outcome.ABANDONED, f"{cached} of {e.sent_tokens} prompt tokens came out of a cache, unasked")
 

@@ -21,12 +21,13 @@ SAMPLES = 8
 @dataclass(frozen=True, slots=True)
 class Company:
     """What the sampling showed: `replicas` processes behind the URL, the sign of other traffic, if any, and the tokens
-    that the KV cache holds, where the engine tells.
+    that the KV cache holds, and those of a block of it, where the engine tells.
     """
 
     replicas: int
     traffic: str | None = None
     kv_tokens: int | None = None
+    block_size: int | None = None
 
 
 async def company(target: Target, *, seconds: float = SAMPLE_S, samples: int = SAMPLES) -> Company:
@@ -45,15 +46,16 @@ async def company(target: Target, *, seconds: float = SAMPLE_S, samples: int = S
 def read(seen: list[Scrape]) -> Company:
     """What a row of scrapes says. Pure."""
     pool = next((one.kv_tokens for one in seen if one.kv_tokens is not None), None)
+    block = next((one.block_size for one in seen if one.block_size is not None), None)
     starts = {tuple(sorted(one.starts.items())) for one in seen if one.starts}
     if len(starts) > 1:
-        return Company(len(starts), kv_tokens=pool)
+        return Company(len(starts), kv_tokens=pool, block_size=block)
     if any(restarted(early, late) for early, late in pairwise(seen)):
         return Company(2)  # counters that go to and fro are those of several processes
     busiest = max(((one.running or 0) + (one.waiting or 0) for one in seen), default=0)
     if busiest > 0:
-        return Company(1, f"{busiest:g} other requests are in the engine", pool)
+        return Company(1, f"{busiest:g} other requests are in the engine", pool, block)
     finished = [one.finished for one in seen if one.finished is not None]
     if finished and finished[-1] > finished[0]:
-        return Company(1, f"{finished[-1] - finished[0]:g} other requests finished while we looked", pool)
-    return Company(1, kv_tokens=pool)
+        return Company(1, f"{finished[-1] - finished[0]:g} other requests finished while we looked", pool, block)
+    return Company(1, kv_tokens=pool, block_size=block)

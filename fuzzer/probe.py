@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING
 import anyio
 
 from fuzzer.canary import TOKENS_IN, sing
+from fuzzer.companions import Company, accompany
 from fuzzer.model import Evidence, ProbeSpec, Settings
 from fuzzer.prompts.recipe import Recipe
+from fuzzer.standing import in_flight
 from fuzzer.watch import GRACE_INTERVAL_S, Pulse, grace, poll_health, scrape, watch
 from targets.base import DraftCounts, Fault, Generation, Reply, Scrape, Target, mixed
 
@@ -65,7 +67,9 @@ class Prepared:
 async def prepare(rig: Rig, spec: ProbeSpec, standing: Standing, seq: int) -> Prepared:
     """Build the request whose prompt the server will count as `spec.length` tokens, as far as the offset is known."""
     tokens = max(1, spec.length - (standing.offset(spec.mode) or 0))
-    recipe = rig.again or Recipe(spec.mode, tokens, spec.content, str(rig.settings.seed), str(seq), spec.cache)
+    seed = str(rig.settings.seed)
+    head, salt = (str(seq), None) if spec.compared is None else (f"compared-{spec.length}", str(spec.compared))
+    recipe = rig.again or Recipe(spec.mode, tokens, spec.content, seed, head, spec.cache, spec.shared, salt)
     generation = await generation_of(rig, spec, recipe)
     body = rig.target.encode(generation)
     before = await scrape(rig.target)
@@ -80,13 +84,18 @@ async def generation_of(rig: Rig, spec: ProbeSpec, recipe: Recipe) -> Generation
         await rig.prompts.rebuild(recipe),
         None if spec.omit_max_tokens else spec.output_tokens,
         stream=spec.stream,
-        temperature=rig.settings.temperature,
+        temperature=spec.temperature,
         ignore_eos=traits.ignore_eos,
         min_tokens=_min_tokens(spec, traits.min_tokens and not traits.ignore_eos, rig.limit),
-        cache_salt=f"ctxfuzz-{recipe.seed}-{recipe.head}" if traits.cache_salt and not warm else None,
+        cache_salt=_cache_salt(recipe) if traits.cache_salt and not warm else None,
         stop_after=spec.stop_after,
         cold=not warm,
+        token_ids=spec.compared is not None and traits.token_ids,
     )
+
+
+def _cache_salt(recipe: Recipe) -> str:
+    return f"ctxfuzz-{recipe.seed}-{recipe.head}" + (f"-{recipe.salt}" if recipe.salt else "")
 
 
 def _min_tokens(spec: ProbeSpec, wanted: bool, limit: int | None) -> int | None:  # noqa: FBT001  (private)
@@ -100,12 +109,13 @@ def _min_tokens(spec: ProbeSpec, wanted: bool, limit: int | None) -> int | None:
 async def gather(rig: Rig, prepared: Prepared, standing: Standing, tell: Callable[[Pulse, str], None]) -> Evidence:
     """Send the probe and observe it to the end of its grace and canary. `tell(pulse, phase)` is called now and then."""
     spec, settings = prepared.spec, rig.settings
-    deadline_s = standing.deadline_s(spec.length, settings.timeout_s)
+    deadline_s = standing.deadline_s(in_flight(spec), settings.timeout_s)
     before = None if rig.replicas else prepared.before  # of several processes, a scrape shows any one
     pulse = Pulse(time.monotonic())
     pulse.health.append(await poll_health(rig.target, pulse))
     pulse.began, pulse.progress_at = time.monotonic(), 0.0
-    reply, hung = await _send(rig, prepared, pulse, deadline_s, tell)
+    company = Company(len(spec.companions))
+    reply, hung = await _send(rig, prepared, pulse, company, tell, deadline_s=deadline_s)
     evidence = Evidence(
         spec=spec,
         reply=reply,
@@ -122,9 +132,13 @@ async def gather(rig: Rig, prepared: Prepared, standing: Standing, tell: Callabl
         before=before,
         served_before=standing.served,
         peak_running=pulse.peak_running,
-        baseline=standing.baseline(spec.mode),
+        baseline=standing.yardstick(spec),
         limit=rig.limit,
         replicas=rig.replicas,
+        companions=len(spec.companions),
+        companion_requests=company.requests,
+        companion_faults=tuple(company.faults),
+        companions_turned_away=tuple(company.turned_away),
         away_s=pulse.away_s,
         recent_cuts_s=standing.cuts_s,
     )
@@ -134,9 +148,18 @@ async def gather(rig: Rig, prepared: Prepared, standing: Standing, tell: Callabl
 
 
 async def _send(
-    rig: Rig, prepared: Prepared, pulse: Pulse, deadline_s: float, tell: Callable[[Pulse, str], None]
+    rig: Rig,
+    prepared: Prepared,
+    pulse: Pulse,
+    company: Company,
+    tell: Callable[[Pulse, str], None],
+    *,
+    deadline_s: float,
 ) -> tuple[Reply, bool]:
-    """The reply, and whether it hung. A reply that we hung up on keeps nothing but its time."""
+    """The reply, and whether it hung. A reply that we hung up on keeps nothing but its time.
+
+    The companions are there before the probe is, and are hung up on when its answer is over.
+    """
     replies: list[Reply] = []
     hung = False
 
@@ -149,12 +172,20 @@ async def _send(
             replies.append(await rig.target.generate(prepared.generation, prepared.body, on_progress=pulse.on_byte))
             group.cancel_scope.cancel()
 
+        async def forgo() -> None:
+            replies.append(Reply(sent=False))
+            group.cancel_scope.cancel()
+
         async def obey() -> None:
             await rig.stop.wait()
             group.cancel_scope.cancel()
 
-        group.start_soon(send)
         group.start_soon(obey)
+        for at in range(len(prepared.spec.companions)):
+            group.start_soon(accompany, rig, prepared, at, company)
+        await company.gathered()
+        pulse.began, pulse.progress_at = time.monotonic(), 0.0
+        group.start_soon(forgo if company.faults else send)
         group.start_soon(watch, rig.target, pulse, rig.settings, phase)
         while not pulse.hung(deadline_s, rig.settings.timeout_s):
             await anyio.sleep(SUPERVISE_INTERVAL_S)

@@ -13,10 +13,14 @@ from fuzzer.lastwords import same_bug
 from fuzzer.model import Baseline, Observation, Outcome, Role
 
 if TYPE_CHECKING:
+    from fuzzer.model import ProbeSpec
     from targets.base import Mode
 
 SHORTEST_DEADLINE_S = 60.0
 TIMES_PREDICTED = 10.0
+
+Way = tuple["Mode", str]
+"""How a prompt is sent, and what it is made of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +28,8 @@ class Standing:
     """The fold. `offsets` are what the server adds to our count, in tokens, for each mode that a usage has told."""
 
     offsets: tuple[tuple[Mode, int], ...] = ()
-    baselines: tuple[tuple[Mode, Baseline], ...] = ()
-    passes: tuple[tuple[int, float], ...] = ()  # (length, seconds) of the slowest pass at each new longest length
+    baselines: tuple[tuple[Way, Baseline], ...] = ()
+    passes: tuple[tuple[int, float], ...] = ()  # (tokens in flight, seconds) of the slowest passes
     cuts_s: tuple[float, ...] = ()
     incarnation: int = 0
     ordinal: int = 0
@@ -44,9 +48,20 @@ class Standing:
         """What the server adds to a prompt that is sent in this way (BOS, template), in tokens; None: not known yet."""
         return dict(self.offsets).get(mode)
 
-    def baseline(self, mode: Mode) -> Baseline | None:
-        """What a good answer to a prompt that is sent in this way looks like; None: not known yet."""
-        return dict(self.baselines).get(mode)
+    def baseline(self, mode: Mode, content: str = "words") -> Baseline | None:
+        """What a good answer to such a prompt looks like: to this content, else to another; None: not known yet."""
+        key = self._likest(mode, content)
+        return None if key is None else dict(self.baselines)[key]
+
+    def yardstick(self, spec: ProbeSpec) -> Baseline | None:
+        """What the answer to this probe is to look like. A short prompt of another content sets a yardstick itself."""
+        own = (spec.mode, spec.content)
+        sets_one = spec.role is Role.BASELINE and own not in dict(self.baselines)
+        return None if sets_one else self.baseline(*own)
+
+    def _likest(self, mode: Mode, content: str) -> Way | None:
+        ways = [way for way, _ in self.baselines if way[0] == mode]
+        return (mode, content) if (mode, content) in ways else next(iter(ways), None)
 
     def after(self, seen: Observation) -> Standing:
         """The standing after one more observation."""
@@ -75,17 +90,17 @@ class Standing:
         told = seen.deaths > 0 and seen.signature_source == "log"
         return told and not any(same_bug(seen.signature, known) for known in self.bugs)
 
-    def deadline_s(self, length: int, timeout_s: float) -> float:
+    def deadline_s(self, tokens: int, timeout_s: float) -> float:
         """Seconds without progress that make a hang: min(timeout, max(60 s, 10 x the time predicted)).
 
         Predicted from the longest pass that is not longer, as if attention were quadratic: too long is only slow,
         too short would invent a hang. Without a pass to learn from it is the timeout.
         """
-        shorter = [(at, took) for at, took in self.passes if at <= length]
+        shorter = [(at, took) for at, took in self.passes if at <= tokens]
         if not shorter:
             return timeout_s
         at, took = max(shorter)
-        predicted = took * (length / max(at, 1)) ** 2
+        predicted = took * (tokens / max(at, 1)) ** 2
         return min(timeout_s, max(SHORTEST_DEADLINE_S, TIMES_PREDICTED * predicted))
 
     def _offsets(self, seen: Observation) -> tuple[tuple[Mode, int], ...]:
@@ -95,22 +110,38 @@ class Standing:
         others = (known for known in self.offsets if known[0] != seen.spec.mode)
         return (*others, (seen.spec.mode, seen.length - seen.sent_tokens))
 
-    def _baselines(self, seen: Observation) -> tuple[tuple[Mode, Baseline], ...]:
+    def _baselines(self, seen: Observation) -> tuple[tuple[Way, Baseline], ...]:
         """Good answers only; the first one sets the yardstick, later ones can only make it more lenient."""
-        mark, mode = seen.yardstick, seen.spec.mode
-        known = self.baseline(mode)
+        mark, known = seen.yardstick, self.yardstick(seen.spec)
+        way = (seen.spec.mode, seen.spec.content)
         if seen.outcome is not Outcome.PASS or mark is None:
             return self.baselines
         if known is not None:
+            way = self._likest(*way) or way
             repeats, replacement = known.repeats or mark.repeats, known.has_replacement or mark.has_replacement
             mark = replace(known, repeats=repeats, has_replacement=replacement)
         elif seen.spec.role not in {Role.BASELINE, Role.SINGLE}:
             return self.baselines
-        return (*(other for other in self.baselines if other[0] != mode), (mode, mark))
+        at = next((at for at, (other, _) in enumerate(self.baselines) if other == way), len(self.baselines))
+        return (*self.baselines[:at], (way, mark), *self.baselines[at + 1 :])
 
     def _passes(self, seen: Observation) -> tuple[tuple[int, float], ...]:
-        if seen.outcome is not Outcome.PASS or seen.spec.stop_after is not None:
+        whole = seen.outcome is Outcome.PASS and seen.spec.stop_after is None
+        if not whole or _came_from_a_cache(seen):
             return self.passes
-        kept = tuple(known for known in self.passes if known[0] != seen.length)
-        slowest = max([seen.duration_s, *(took for at, took in self.passes if at == seen.length)])
-        return (*kept[-31:], (seen.length, slowest))
+        tokens = seen.length + sum(seen.spec.companions)
+        kept = tuple(known for known in self.passes if known[0] != tokens)
+        slowest = max([seen.duration_s, *(took for at, took in self.passes if at == tokens)])
+        return (*kept[-31:], (tokens, slowest))
+
+
+def in_flight(spec: ProbeSpec) -> int:
+    """Prompt tokens that the engine has to read before this probe is answered: its own, and its companions'."""
+    return spec.length + sum(spec.companions)
+
+
+def _came_from_a_cache(seen: Observation) -> bool:
+    """A warm prompt that was not read again tells nothing of how long a cold one takes."""
+    if seen.spec.cache == "cold":
+        return False
+    return seen.cached_tokens is None or 2 * seen.cached_tokens > seen.length

@@ -65,6 +65,7 @@ class Generation:
     cache_salt: str | None = None
     cold: bool = True  # ask the engine not to use its prompt cache, where one request can ask that
     stop_after: int | None = None  # close the connection after so many answer events, on purpose
+    token_ids: bool = False  # ask for the ids of what is generated (where `Traits.token_ids`)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,8 +203,10 @@ class Scrape:
     draft: DraftCounts | None = None  # totals since the start
     prefix_hits: float | None = None
     prefix_queries: float | None = None
-    kv_tokens: int | None = None  # KV pool in tokens, by the engine's own figure
+    kv_tokens: int | None = None  # KV pool in tokens, by the engine's own figure, else blocks x block size
     block_size: int | None = None
+    blocks: int | None = None  # how many blocks the pool has
+    kv_reckoned: bool = False  # `kv_tokens` is no figure of the engine's: blocks x block size
 
 
 def restarted(before: Scrape, after: Scrape) -> str | None:
@@ -256,6 +259,7 @@ class Survey:
     has_tokenize: bool = False
     has_metrics: bool = False
     model_path: str | None = None  # where the server says that its model lies (vLLM's `root`)
+    slots: int | None = None  # requests at once, each with a context of `limit` tokens, where that is how it is made
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,6 +303,7 @@ class Traits:
     min_tokens: bool = False
     cache_salt: bool = False
     cache_prompt: bool = False  # `cache_prompt: false` switches a prompt cache off for one request
+    token_ids: bool = False  # `return_token_ids` gives the ids of what was generated
     largest_prompt_below_limit: int = 1  # how far the largest prompt stays under the limit
     health_path: str = "/health"
     wrong_model_is_200: bool = False
@@ -307,6 +312,7 @@ class Traits:
     tokenizing: Tokenizing | None = None
     version: tuple[Source, ...] = ()
     limits: tuple[Source, ...] = ()  # best first, after those that any /v1/models may hold
+    slots: tuple[Source, ...] = ()
     owners: tuple[str, ...] = ()  # `owned_by` in /v1/models, lower case
     marks: tuple[Mark, ...] = ()  # any of them betrays the dialect
     models_may_fail: bool = False  # /v1/models can be broken although all is well

@@ -17,6 +17,7 @@ LLAMACPP = Traits(
     tokenizing=Tokenizing("/tokenize", "content", {"add_special": False, "parse_special": False}),
     version=(Source("/props", "build_info"),),
     limits=(Source("/props", "default_generation_settings.n_ctx"), Source("/v1/models", "data.@.meta.n_ctx")),
+    slots=(Source("/props", "total_slots"),),
     owners=("llamacpp",),
     marks=(Mark("/v1/models", header="server: llama.cpp"), Mark("/props", field="default_generation_settings")),
     verified=True,

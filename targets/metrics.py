@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from targets.base import DraftCounts, Scrape
 from targets.metric_names import NAMES, MetricNames
@@ -34,7 +35,7 @@ def scrape(text: str, headers: Mapping[str, str], at_s: float) -> Scrape | None:
     names = next((row for row in NAMES if any(name.startswith(row.prefix) for name in samples)), None)
     if names is None:
         return Scrape(at_s, starts, monotone) if starts else None
-    kv_tokens, block_size = _cache(samples.get(names.cache_info, ()))
+    pool = _pool(samples.get(names.cache_info, ()))
     return Scrape(
         at_s,
         starts,
@@ -47,8 +48,10 @@ def scrape(text: str, headers: Mapping[str, str], at_s: float) -> Scrape | None:
         draft=_draft(samples, names),
         prefix_hits=_sum(samples, names.prefix_hits),
         prefix_queries=_sum(samples, names.prefix_queries),
-        kv_tokens=kv_tokens if kv_tokens is not None else _whole(_sum(samples, names.kv_tokens)),
-        block_size=block_size,
+        kv_tokens=pool.tokens if pool.tokens is not None else _whole(_sum(samples, names.kv_tokens)),
+        block_size=pool.block_size,
+        blocks=pool.blocks,
+        kv_reckoned=pool.reckoned,
     )
 
 
@@ -121,18 +124,28 @@ def _draft(samples: Samples, names: MetricNames) -> DraftCounts | None:
     return DraftCounts(drafts, tokens, accepted, tuple(positions[key] for key in sorted(positions)))
 
 
-def _cache(rows: tuple[tuple[str, float], ...]) -> tuple[int | None, int | None]:
-    """KV pool and block size in tokens. Of several engines the smallest: a request lives in one of them."""
-    pools, blocks = [], []
-    for labels, _ in rows:
-        info = _labels(labels)
-        block, number = _count(info.get("block_size")), _count(info.get("num_gpu_blocks"))
-        pool = _count(info.get("kv_cache_size_tokens"))
-        if pool is None and block and number:
-            pool = block * number
-        pools += [pool] if pool else []
-        blocks += [block] if block else []
-    return min(pools, default=None), min(blocks, default=None)
+@dataclass(frozen=True, slots=True)
+class _Pool:
+    """A KV pool as an engine's info metric tells it. `reckoned`: it does not say `tokens` itself."""
+
+    tokens: int | None = None
+    block_size: int | None = None
+    blocks: int | None = None
+    reckoned: bool = False
+
+
+def _pool(rows: tuple[tuple[str, float], ...]) -> _Pool:
+    """The KV pool. Of several engines the smallest: a request lives in one of them."""
+    pools = [_pool_of(_labels(labels)) for labels, _ in rows]
+    return min(pools, key=lambda pool: (pool.tokens is None, pool.tokens or 0), default=_Pool())
+
+
+def _pool_of(info: Mapping[str, str]) -> _Pool:
+    size, blocks = _count(info.get("block_size")) or None, _count(info.get("num_gpu_blocks")) or None
+    told = _count(info.get("kv_cache_size_tokens")) or None
+    if told is None and size and blocks:
+        return _Pool(size * blocks, size, blocks, reckoned=True)
+    return _Pool(told, size, blocks)
 
 
 def _labels(text: str) -> dict[str, str]:

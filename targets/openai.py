@@ -72,6 +72,7 @@ class OpenAITarget:
             told = count(at(tokenized, "max_model_len"))
             limits |= {f"{self.traits.tokenizing.path} max_model_len": told} if told else {}
         best = next(iter(limits), None)
+        slots = [count(value) for _, value in await scout.find(self.traits.slots, self._model)]
         versions = [text for _, value in await scout.find(self.traits.version, self._model) if (text := string(value))]
         return Survey(
             engine=self.traits.name,
@@ -85,6 +86,7 @@ class OpenAITarget:
             has_tokenize=has_tokenize,
             has_metrics=await self.metrics() is not None,
             model_path=string(ours.get("root")),
+            slots=slots[0] if slots else None,
         )
 
     async def health(self) -> Health:
@@ -117,6 +119,8 @@ class OpenAITarget:
             fields["cache_salt"] = generation.cache_salt
         if traits.cache_prompt and generation.cold:
             fields["cache_prompt"] = False
+        if generation.token_ids:
+            fields["return_token_ids"] = True
         head = {} if self._model is None else {"model": self._model}
         name = b'"messages":' if prompt.mode == "chat" else b'"prompt":'
         front = json.dumps(head, separators=(",", ":")).encode()[:-1] + (b"," if head else b"")

@@ -14,6 +14,7 @@ VLLM = Traits(
     ignore_eos=True,
     min_tokens=True,
     cache_salt=True,
+    token_ids=True,
     tokenizing=Tokenizing("/tokenize", "prompt", {"add_special_tokens": False}, names_model=True, tells_limit=True),
     version=(Source("/version", "version"),),
     owners=("vllm",),

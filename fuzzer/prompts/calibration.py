@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from fuzzer.prompts.content import HEAD
 from fuzzer.prompts.page import MARKERS, WORDS
+from fuzzer.prompts.recipe import HEAD
 from fuzzer.prompts.text import TextPrompts
 from fuzzer.prompts.vocabulary import Vocabulary
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fuzzer.prompts.content import Sequences
-from fuzzer.prompts.page import COPY_INSTRUCTION
 from fuzzer.prompts.recipe import Recipe
 from fuzzer.prompts.vocabulary import Vocabulary
 
@@ -16,8 +15,8 @@ class IdPrompts:
     """Prompts over one vocabulary. Ids are kept as their decimal digits, so that a prompt is a slice and a join."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        known = [vocabulary.words[word] for word in COPY_INSTRUCTION.split() if word in vocabulary.words]
-        self._sequences = Sequences(_digits(vocabulary.ids), _digits(known))
+        units = dict(zip(vocabulary.words, _digits(list(vocabulary.words.values())), strict=True))
+        self._sequences = Sequences(_digits(vocabulary.ids), units)
 
     def build(self, recipe: Recipe, passage: Sequence[int] | None = None) -> bytes:
         """A JSON array of exactly `recipe.tokens` ids: its own head, then its body, or the begin of a passage."""

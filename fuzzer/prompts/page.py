@@ -73,6 +73,12 @@ RARE = "\u16a0\u16b1\u16de\U00010330\U00010341\U00010382\U000103a0"
 
 COPY_INSTRUCTION = "copy what was said just now word for word"
 
+# `needle`: a fact at the head, another at the tail, then the question. Nothing else of the prompt says these words, and
+# no answer says two of them in a row by chance.
+NEEDLES: tuple[str, str] = ("garden horse", "silver queen")
+NEEDLE_FACTS: tuple[str, str] = (f"remember the first is {NEEDLES[0]}", f"remember the last is {NEEDLES[1]}")
+NEEDLE_QUESTION = "answer what is the first and what is the last"
+
 # Shapes of code; names come from WORDS, so that a long program repeats little. Each ends with a word or a number:
 # some tokenizers draw a line break to the punctuation before it.
 # The first shape opens a piece: nothing joins a word, a space and a comment.

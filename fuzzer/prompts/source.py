@@ -11,12 +11,11 @@ import anyio
 import anyio.to_thread
 
 from fuzzer.prompts import calibration
-from fuzzer.prompts.content import HEAD
-from fuzzer.prompts.errors import PromptError
+from fuzzer.prompts.errors import PromptError, TokenizerLost
 from fuzzer.prompts.ids import IdPrompts
 from fuzzer.prompts.passages import pieces
 from fuzzer.prompts.pieces import PieceIds
-from fuzzer.prompts.recipe import CORPUS, Recipe
+from fuzzer.prompts.recipe import CORPUS, HEAD, Recipe
 from fuzzer.prompts.text import TextPrompts
 from fuzzer.prompts.tokenizer import LocalTokenizer
 from fuzzer.prompts.vocabulary import Encode, Origin, Vocabulary, guesses, learn
@@ -172,6 +171,6 @@ async def _told(tokenize: Tokenize, texts: Sequence[str]) -> Sequence[Sequence[i
     for text in texts:
         ids = await tokenize(text)
         if ids is None:
-            raise PromptError("the target does not tokenize any more: pass --tokenizer, or use --mode ids")
+            raise TokenizerLost("the target does not tokenize any more: pass --tokenizer, or use --mode ids")
         told.append(ids)
     return told

@@ -11,12 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, islice
 
-from fuzzer.prompts.content import HEAD, Sequences, drawn
+from fuzzer.prompts.content import Sequences, drawn
 from fuzzer.prompts.errors import PromptError
-from fuzzer.prompts.page import COPY_INSTRUCTION
 from fuzzer.prompts.passages import pieces
 from fuzzer.prompts.pieces import PieceCounts
-from fuzzer.prompts.recipe import Recipe
+from fuzzer.prompts.recipe import HEAD, Recipe
 from fuzzer.prompts.vocabulary import Encode, Vocabulary
 
 Part = tuple[str, int]  # a text, and the count that it should have
@@ -77,10 +76,9 @@ class TextPrompts:
         self._encode = encode
         self._opening = ""
         self._words = [f" {word}" for word in vocabulary.words]
-        told = [f" {word}" for word in COPY_INSTRUCTION.split() if word in vocabulary.words]
-        self._sequences = Sequences(self._words, told)
+        self._sequences = Sequences(self._words, {word: f" {word}" for word in vocabulary.words})
         self._passages: dict[tuple[str, str], PieceCounts] = {}
-        self._proven: dict[tuple[str, str], int] = {}
+        self._proven: dict[tuple[str, str, str], int] = {}
 
     async def build(self, recipe: Recipe, corpus: str) -> str:
         """A text of exactly `recipe.tokens` tokens that begins and ends with a word.
@@ -116,9 +114,11 @@ class TextPrompts:
 
     async def _verified(self, draft: Draft, recipe: Recipe) -> str:
         """The draft's text; should words grow together somewhere, with words added or taken away at its end."""
-        key = (recipe.content, recipe.seed)
+        key = (recipe.content, recipe.seed, "" if recipe.shared is None else f"{recipe.shared}/{recipe.head}")
         proven = self._proven.get(key, 0)
         parts = draft.seams() if recipe.tokens <= proven else list(draft.spans())
+        if recipe.tokens <= HEAD and self._opening:
+            return draft.text  # words of one token each: a canary is to be had also while nobody tokenizes
         if await self._counted([text for text, _ in parts]) == [count for _, count in parts]:
             self._proven[key] = max(recipe.tokens, proven)
             return draft.text

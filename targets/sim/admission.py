@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     from targets.sim.site import Site
 
 COMPLETION_TOKENS = 16  # where a completion leaves max_tokens out
+SALT_CHARS = 128
+SALT_NEVER = frozenset("@/\\\0")
+BAD_SALT = (
+    "Parameter 'cache_salt' must be at most 128 characters and must not contain '@', '/', '\\', or NUL. "
+    "(parameter=cache_salt)"
+)
 
 
 async def admit(site: Site, request: Request, *, chat: bool) -> Response:
@@ -52,6 +58,9 @@ def _not_up(site: Site, seat: Seat) -> Response:
 
 
 async def _ids(body: dict[str, Any], world: World, *, chat: bool) -> array[int]:
+    salt = str(body.get("cache_salt") or "")
+    if world.dialect == "vllm" and (len(salt) > SALT_CHARS or set(salt) & SALT_NEVER):
+        raise BadPrompt(BAD_SALT)
     return await (chat_ids(body.get("messages"), world) if chat else completion_ids(body.get("prompt"), world))
 
 

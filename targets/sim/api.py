@@ -109,7 +109,7 @@ async def _models(site: Site, request: Request) -> Response:
 
 async def _props(site: Site, _: Request) -> Response:
     settings = {"n_ctx": site.world.limit.shown}
-    body = {"default_generation_settings": settings, "total_slots": 1, "build_info": site.world.version}
+    body = {"default_generation_settings": settings, "total_slots": site.world.slots, "build_info": site.world.version}
     return JSONResponse(body)
 
 

@@ -22,6 +22,8 @@ from targets.sim.world import Rule, World
 EVERYBODY = 0  # no request's number: nobody in particular blocks the engine: it is wedged for ever
 PARTING_S = 0.02  # between an answer and a death that follows it: the answer gets out
 LONG_S = 1e9
+LOSSY = 1  # the text of a lossy drafter
+MOOD = 7  # sets the luck of moody requests apart from that of the rules
 
 
 class Engine:
@@ -164,7 +166,7 @@ class Engine:
         slow = flight.modified("slow")
         left = max(request.prompt - cached, 1)
         extra = (slow.seconds if slow else 0.0) / left
-        if self._served == 1:
+        if self._served <= speed.first_runs:
             yield speed.first_run_s
         while left > 0:
             chunk = min(left, speed.chunk)
@@ -177,8 +179,10 @@ class Engine:
         """Generate. Returns the rule that struck on the way, if one did."""
         request, names = flight.request, flight.names
         drafts = accepted_drafts(self._world.draft, self._mark(request)) if self._world.draft else None
+        pace_s = self._pace_s(request)
         done, step = 0, 1  # the prefill itself gives the first token
         while done < request.output:
+            flight.strayed = flight.strayed or (self._other_text(flight, drafted=step > 1) if done else 0)
             for _ in range(min(step, request.output - done)):
                 names["O"], names["T"] = done + 1, request.prompt + done + 1
                 if rule := self._rules.strikes("decode", names):
@@ -186,10 +190,25 @@ class Engine:
                 self._emit_token(flight, done)
                 done += 1
             if done < request.output:
-                yield self._world.speed.decode_s
+                yield pace_s
                 self.counters["steps"] += 1
                 step = 1 + (self._verify(flight, next(drafts)) if drafts else 0)
         return None
+
+    def _other_text(self, flight: Flight, *, drafted: bool) -> int:
+        """Which text other than its prompt's this request goes on with: its own, a lossy drafter's, or 0, none."""
+        luck = draw(self._world.seed, self._life, int(flight.names["N"]), MOOD)
+        if luck / 2**64 < self._world.nondeterministic:
+            return luck
+        draft = self._world.draft
+        lossy = draft is not None and draft.lossy_from is not None and flight.request.prompt >= draft.lossy_from
+        return LOSSY if lossy and drafted else 0
+
+    def _pace_s(self, request: Request) -> float:
+        """Seconds of one decode step: the same for all, but for the share that is slow."""
+        speed = self._world.speed
+        slow = draw(self._world.seed, self._life, request.id) / 2**64 < speed.slow_share
+        return speed.decode_s * (speed.slow_factor if slow else 1)
 
     def _verify(self, flight: Flight, accepted: int) -> int:
         """Count one draft of which `accepted` tokens would be taken; returns how many are."""
@@ -236,7 +255,8 @@ class Engine:
         )
 
     def _emit_token(self, flight: Flight, index: int) -> None:
-        token, text = self._words[draw(self._mark(flight.request), index) % len(self._words)]
+        other = (flight.strayed,) if flight.strayed else ()
+        token, text = self._words[draw(self._mark(flight.request), index, *other) % len(self._words)]
         if garble := flight.modified("garble"):
             first = self._words[0][1]
             text = {"empty": "", "replacement": "\ufffd", "nan": " NaN", "repeat": first}[garble.garble]

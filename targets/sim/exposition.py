@@ -91,9 +91,8 @@ def _cache_info(world: World, engines: Sequence[Gauges]) -> Iterator[str]:
     info = {
         "block_size": cache.block,
         "enable_prefix_caching": cache.enabled,
-        "kv_cache_size_tokens": cache.kv_tokens,
-        "num_gpu_blocks": cache.kv_tokens // cache.block,
-    }
+        "num_gpu_blocks": cache.blocks or cache.kv_tokens // cache.block,
+    } | ({"kv_cache_size_tokens": cache.kv_tokens} if cache.pool_shown else {})
     yield from _family("vllm:cache_config_info", "gauge", "Information of the LLMEngine CacheConfig")
     for one in engines:
         labels = ",".join(f'{key}="{value}"' for key, value in sorted({**info, "engine": one.engine}.items()))

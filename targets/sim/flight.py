@@ -35,6 +35,7 @@ class Flight:
     modifiers: list[Rule] = field(default_factory=list)
     draft_tokens: int = 0
     accepted: int = 0
+    strayed: int = 0  # which other text it tells from now on; 0: the one that its prompt gets
 
     def modified(self, symptom: str) -> Rule | None:
         return next((rule for rule in self.modifiers if rule.symptom == symptom), None)

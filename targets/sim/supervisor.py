@@ -159,6 +159,7 @@ class Supervisor:
             seat.by_hand.clear()
 
     async def _begin(self, seat: Seat) -> None:
+        seat.child = None  # what the last life counted is gone with it
         seat.incarnation += 1
         seat.ordinal = 0
         seat.born = time.time()

@@ -79,30 +79,45 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """`prefill`: tokens per second. `first_run_s`: what the first generation of a life takes longer."""
+    """`prefill`: tokens per second. `first_run_s`: what the first `first_runs` generations of a life take longer.
+
+    `slow_share` of the requests decode `slow_factor` times as slowly: two modes.
+    """
 
     prefill: float = 8_000_000.0
     decode_s: float = 0.0003
     chunk: int = 8192
     first_run_s: float = 0.0
+    first_runs: int = 1
+    slow_share: float = 0.0
+    slow_factor: float = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A drafter of `k` tokens. `acceptance_length`: tokens per verification step on average, 1 to k + 1."""
+    """A drafter of `k` tokens. `acceptance_length`: tokens per verification step on average, 1 to k + 1.
+
+    `lossy_from`: from so many prompt tokens on a draft is accepted that the target would not have said, and all that
+    follows is another text: the same one each time.
+    """
 
     k: int = 3
     acceptance_length: float = 1.45
+    lossy_from: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """The prefix cache. `shown`: does `usage` tell `cached_tokens`?"""
+    """The prefix cache. `shown`: does `usage` tell `cached_tokens`? `blocks`: as the engine counts them, which of a
+    hybrid model are more than fit into `kv_tokens`. `pool_shown`: does it tell `kv_tokens` itself?
+    """
 
     enabled: bool = True
     block: int = 16
     shown: bool = False
     kv_tokens: int = 4_194_304
+    blocks: int | None = None
+    pool_shown: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +146,6 @@ class Restart:
     factor: float = 1.0
     max_s: float = 300.0
     loading_s: float = 0.0
-    exit_status: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +211,8 @@ class World:
     bos: bool = False  # a BOS is added to text prompts
     chat_extra: int = 0  # tokens that the chat template adds beyond its own markers
     eos_after: int | None = None  # the model ends by itself, unless `ignore_eos`
+    slots: int = 1  # llama.cpp: requests at once, each with a context of its own
+    nondeterministic: float = 0.0  # the share of answers that are not what the same prompt got before
     limit: Limit = field(default_factory=Limit)
     speed: Speed = field(default_factory=Speed)
     cache: Cache = field(default_factory=Cache)
@@ -254,6 +270,10 @@ def _check_numbers(world: World) -> None:
             raise BadWorld(f"{where} must be above 0, not {value}")
     if world.draft and not 1 <= world.draft.acceptance_length <= world.draft.k + 1:
         raise BadWorld(f"draft.acceptance_length must be from 1 to k + 1 = {world.draft.k + 1}")
+    if not 0 <= world.nondeterministic <= 1:
+        raise BadWorld("nondeterministic must be from 0 to 1")
+    if not 0 <= world.speed.slow_share <= 1:
+        raise BadWorld("speed.slow_share must be from 0 to 1")
     if not 0 <= world.health.flaky < 1:
         raise BadWorld("health.flaky must be from 0 to below 1")
     if world.limit.over == "truncate" and not world.limit.keep:

@@ -39,7 +39,7 @@ async def test_a_probes_acceptance_is_the_engines_own_and_its_silence_is_seen(vl
         seen = (await subject.inspection()).drafter
         short, fine = await subject.probe(asked(512))
         usual = short.draft.mean_acceptance_length if short.draft else None
-        standing = Standing(baselines=(("ids", Baseline(mean_acceptance_length=usual)),))
+        standing = Standing(baselines=((("ids", "words"), Baseline(mean_acceptance_length=usual)),))
         _, silent = await subject.probe(asked(3_000), standing=standing)
         counted = await scrape(subject.rig.target)
         assert counted is not None

@@ -461,7 +461,19 @@ def test_counters_that_moved_by_more_than_ours_are_contended() -> None:
     assert not contended(evidence())
     assert contended(evidence(after=scrape(done=7)))
     assert contended(evidence(peak_running=2))
-    assert not contended(evidence(after=scrape(done=7), companions=1))
+    assert not contended(evidence(after=scrape(done=7), companions=1, companion_requests=1))
+    assert contended(evidence(after=scrape(done=8), companions=1, companion_requests=1))
+    assert not contended(evidence(peak_running=2, companions=1))
+
+
+def test_requests_that_run_on_before_and_after_ours_are_others() -> None:
+    there = scrape(done=6, running=1.0)
+    assert contended(evidence(before=scrape(running=1.0), after=there))
+    assert contended(evidence(after=there, settled=there)), "it came while we were there, and stayed"
+    assert not contended(evidence(after=there)), "a gauge may lag behind the end of ours"
+    given_up = Reply(sent=True, fault=Fault.TIMEOUT)
+    assert not contended(evidence(given_up, after=there, settled=there)), "it may be ours that runs on"
+    assert not contended(evidence(before=scrape(running=1.0), after=there, companions=1, companion_requests=1))
 
 
 # --- every evidence has a verdict ---

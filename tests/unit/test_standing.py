@@ -77,6 +77,12 @@ def test_the_deadline_follows_the_longest_shorter_pass() -> None:
     assert standing.deadline_s(50_000, 600) == 600  # nothing shorter to learn from
 
 
+def test_a_pass_in_company_tells_how_long_so_many_tokens_take() -> None:
+    alone = seen(100_000, duration_s=12.0)
+    accompanied = replace(alone, spec=replace(alone.spec, companions=(50_000, 50_000)))
+    assert Standing().after(accompanied).passes == ((200_000, 12.0),)
+
+
 @given(st.lists(st.tuples(st.integers(1, 10**6), st.floats(0, 1e4)), max_size=50), st.integers(1, 10**6))
 def test_the_deadline_stays_within_its_bounds(passes: list[tuple[int, float]], length: int) -> None:
     standing = Standing()
@@ -108,3 +114,15 @@ def test_each_bug_that_the_engines_log_names_is_counted_once() -> None:
     assert not standing.is_another_bug(replace(died, signature="connection reset", signature_source="client"))
     assert standing.is_another_bug(replace(died, signature="CUDA error"))
     assert standing.after(replace(died, signature="CUDA error")).bugs == ("IndexError at 0x10", "CUDA error")
+
+
+def test_a_content_that_makes_a_model_repeat_itself_has_a_yardstick_of_its_own() -> None:
+    words = seen(64, role=Role.BASELINE, yardstick=TEXT)
+    looping = Baseline(repeats=True)
+    standing = Standing().after(words)
+    short = replace(words.spec, content="repeat")
+    assert standing.yardstick(short) is None
+    standing = standing.after(replace(words, spec=short, yardstick=looping))
+    assert standing.yardstick(replace(short, role=Role.SEARCH)) == looping
+    assert standing.yardstick(replace(words.spec, role=Role.SEARCH)) == TEXT
+    assert standing.yardstick(replace(words.spec, role=Role.SEARCH, content="code")) == TEXT

@@ -16,10 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fuzzer.prompts import PromptError, PromptSource, Recipe
-from fuzzer.prompts.content import COPIED, HEAD, PERIOD, laid_over, stream
+from fuzzer.prompts.content import COPIED, PERIOD, laid_over, stream
 from fuzzer.prompts.ids import IdPrompts
 from fuzzer.prompts.page import COPY_INSTRUCTION
 from fuzzer.prompts.passages import pieces
+from fuzzer.prompts.recipe import HEAD
 from fuzzer.prompts.vocabulary import Vocabulary, guesses
 
 if TYPE_CHECKING:
