@@ -65,14 +65,21 @@ ctxfuzz body last:17 | sha256sum
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write there instead of to stdout.",
 )
+@option("Output", "--companion", metavar="N", type=click.IntRange(1), help="The body of its N-th companion instead.")
 @ELSEWHERE
 @CREDENTIALS
 @DB
-def body(probe: tuple[str, int], into: Path | None, db: Path, **given: Any) -> None:  # noqa: ANN401  (flags)
+def body(
+    probe: tuple[str, int],
+    into: Path | None,
+    companion: int | None,
+    db: Path,
+    **given: Any,  # noqa: ANN401  (flags)
+) -> None:
     """Write the request body of PROBE (RUN:NUMBER), made again from its recipe, and the curl line that sends it.
 
     The target is asked for its tokenizer and its model, and for nothing else. No secret is in the curl line.
     """
     from fuzzer.cli import replaying  # noqa: PLC0415  (heavy)
 
-    replaying.body(*probe, db, into, given)
+    replaying.body(probe, companion, db, into, given)

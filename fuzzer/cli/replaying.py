@@ -71,13 +71,17 @@ def _conclude(flags: CommonFlags, ended: session.Result, question: AgainQuestion
     raise click.exceptions.Exit(Exit.ANSWERED if question.repeats(now) else Exit.BAD_NEWS)
 
 
-def body(name: str, seq: int, db: Path, into: Path | None, given: Mapping[str, Any]) -> None:
-    """Write one probe's body, and say how curl sends it."""
-    run, intent, _ = _recorded(db, name, seq)
+def body(probe: tuple[str, int], companion: int | None, db: Path, into: Path | None, given: Mapping[str, Any]) -> None:
+    """Write one probe's body, or that of its so-manieth companion, and say how curl sends it."""
+    run, intent, _ = _recorded(db, *probe)
+    if companion is not None and companion > len(intent.spec.companions):
+        raise UsageFault(f"Probe {run.run}:{intent.seq} had {len(intent.spec.companions)} companions.")
     flags = replace(_flags(run, db, given), allow_busy=True, allow_replicas=True)
 
     async def made() -> tuple[bytes, str]:
         async with session.opened(flags, sample_s=0.0) as opened:
+            if companion is not None:
+                return await opened.companion_body(intent.spec, intent.seq, companion - 1), opened.target.url
             return await _same_bytes(opened, intent), opened.target.url
 
     made_again, url = anyio.run(made)

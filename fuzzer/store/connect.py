@@ -15,7 +15,7 @@ from sqlite_utils import Database
 from tenacity import retry, retry_if_exception, stop_after_delay, wait_fixed
 
 from fuzzer.store.errors import StoreError, primary_code, troubles_told
-from fuzzer.store.schema import APPLICATION_ID, VERSION, migrations
+from fuzzer.store.schema import APPLICATION_ID, READABLE, VERSION, migrations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -150,7 +150,7 @@ def _refuse_unfinished(conn: sqlite3.Connection, path: Path) -> None:
     owner, version, _ = _stamps(conn)
     if not owner:
         raise StoreError(f"{path} holds no runs yet. Name another database with --db, or make a run first.")
-    if version < VERSION:
+    if version < READABLE:
         raise StoreError(f"{path} is of an older ctxfuzz. Any command that probes brings it up to date.")
 
 

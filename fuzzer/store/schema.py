@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from sqlite_utils import Migrations
 
-from fuzzer.store.views import VIEWS
+from fuzzer.store.views import COVERAGE, VIEWS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from sqlite_utils import Database
 
 APPLICATION_ID: Final = 0x63747866  # "ctxf": SQLite keeps it in the file's header
-VERSION: Final = 1  # how many migrations there are: the header's user_version
+VERSION: Final = 2  # how many migrations there are: the header's user_version
+READABLE: Final = 1  # the oldest version whose rows are read as they are: what came since are views
 
 # The tables whose rows are links, in the order in which a run's first rows are written.
 LINKED: Final = (
@@ -249,3 +250,8 @@ def _statements(script: str) -> Iterator[str]:
 def _runs(db: Database) -> None:
     for statement in _statements(_TABLES + "".join(_guards(table) for table in ("chain", *LINKED)) + VIEWS):
         db.execute(statement)
+
+
+@migrations(name="0002_coverage")
+def _coverage(db: Database) -> None:
+    db.execute(COVERAGE)

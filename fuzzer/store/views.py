@@ -3,6 +3,7 @@
 `run_states`: how did each run go? `boundaries`: where are the edges? `deaths_by_run`: what did each run kill, and
 how? `decisions`: why was each length asked, and what came of it? `recommendations`: which caps were recommended, on
 which evidence? `latest_cap_per_model`: what is safe, as far as we know? `timeline`: what happened, row by row?
+`coverage`: what did the samples of a fuzz cover?
 """
 
 from __future__ import annotations
@@ -77,4 +78,28 @@ UNION ALL SELECT run, position, at_utc, at_s, 'revival',
     iif(came_back, 'back after ', 'not back after ') || round(took_s, 1) || ' s' FROM revivals
 UNION ALL SELECT run, position, at_utc, at_s, 'note', text FROM notes
 UNION ALL SELECT run, position, at_utc, at_s, 'seal', status || coalesce(': ' || finding, '') FROM seals;
+"""
+
+# What the samples of `fuzz` were sent under, and how many of them passed: a row for each value of each condition.
+COVERAGE: Final = """
+CREATE VIEW coverage AS
+WITH samples AS (
+    SELECT p.run, p.spec_json AS spec, o.outcome IN ('pass', 'degraded') AS passed
+    FROM probes p JOIN outcomes o USING (run, seq)
+    WHERE p.role = 'fuzz' AND o.outcome NOT IN ('abandoned', 'busy', 'infra')
+), told AS (
+    SELECT run, 'content' AS condition, spec ->> '$.content' AS value, passed FROM samples
+    UNION ALL SELECT run, 'mode', spec ->> '$.mode', passed FROM samples
+    UNION ALL SELECT run, 'stream', iif(spec ->> '$.stream', 'yes', 'no'), passed FROM samples
+    UNION ALL SELECT run, 'temperature', spec ->> '$.temperature', passed FROM samples
+    UNION ALL SELECT run, 'companions', json_array_length(spec, '$.companions'), passed FROM samples
+    UNION ALL SELECT run, 'cache', iif(spec ->> '$.shared' IS NULL, spec ->> '$.cache', 'partly warm'), passed
+        FROM samples
+    UNION ALL SELECT run, 'max_tokens', CASE
+        WHEN spec ->> '$.omit_max_tokens' THEN 'not said'
+        WHEN spec ->> '$.stop_after' IS NOT NULL THEN 'more than is read'
+        ELSE 'what is read' END, passed FROM samples
+)
+SELECT run, condition, CAST(value AS TEXT) AS value, count(*) AS samples, sum(passed) AS passes
+FROM told GROUP BY run, condition, value;
 """

@@ -1,0 +1,245 @@
+"""What else fails under the cap? PURE: a plan that samples what the cap admits, and shrinks what it finds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Iterable
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from fuzzer.model import Finding, FindingKind, Halt, Observation, Outcome, ProbeSpec, Reproducer, Role, Side, side_of
+from fuzzer.plans.answers import Answers
+from fuzzer.plans.conditions import CONDITIONS, needed
+from fuzzer.plans.samples import Grounds, samples
+from fuzzer.plans.shrink import Asking, Shrink
+from fuzzer.plans.terms import SHORT
+from fuzzer.search.places import Place
+
+if TYPE_CHECKING:
+    from fuzzer.plans import Plan
+
+NOT_VARIED = "not varied: "
+ASSUMED_PASS_S = 5.0  # until one was timed
+MOST_SAMPLES = 1_000_000  # a stream that is explained away for so long has nothing left to show
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FuzzQuestion(Grounds):
+    """How long to look for failures: `budget_s` active seconds, `most_samples` probes, whichever comes first.
+
+    `shrink_deaths`: how many deaths may be spent on each failure once it was met; 0 leaves it as it was met.
+    `keep_going`: past the first failure. Raises ValueError where nothing bounds it.
+    """
+
+    budget_s: float | None = None
+    most_samples: int | None = None
+    shrink_deaths: int = 10
+    keep_going: bool = False
+
+    def __post_init__(self) -> None:
+        Grounds.__post_init__(self)
+        if self.budget_s is None and self.most_samples is None:
+            raise ValueError("nothing bounds the search: give a budget of time or of samples")
+
+    @property
+    def most_deaths(self) -> int:
+        return self.max_deaths
+
+    @property
+    def most_probes(self) -> int:
+        return self.most_samples or math.ceil((self.budget_s or 0) / ASSUMED_PASS_S)
+
+    def openings(self) -> list[ProbeSpec]:
+        """Short prompts in every way that samples are sent: what a good answer looks like."""
+        ways = dict.fromkeys(
+            [*((mode, self.content) for mode in self.modes), *((self.mode, one) for one in self.contents)]
+        )
+        reason = "what a short prompt shows"
+        return [self.spec(SHORT, Role.BASELINE, reason, mode=mode, content=content) for mode, content in ways]
+
+
+class Ended(Exception):
+    """Why nothing more can be asked."""
+
+    def __init__(self, halt: Halt, why: str) -> None:
+        super().__init__(why)
+        self.halt, self.why = halt, why
+
+
+@dataclass(slots=True)
+class Hunt:
+    """The fold of a fuzz. `life` are the probes that the engine was sent since it was born, `past` those before the
+    last failure, in its life; `late` is a failure that came to light one probe after it.
+    """
+
+    question: FuzzQuestion
+    answers: Answers = field(default_factory=Answers)
+    life: list[ProbeSpec] = field(default_factory=list)
+    past: list[ProbeSpec] = field(default_factory=list)
+    late: Observation | None = None
+
+    @property
+    def grounds(self) -> Grounds:
+        return self.question
+
+    @property
+    def deaths(self) -> int:
+        return self.answers.deaths
+
+    def is_bad(self, seen: Observation) -> bool:
+        return side_of(seen.outcome, self.question.fail_on) is Side.BAD
+
+    def take_late(self) -> Observation | None:
+        late, self.late = self.late, None
+        return late
+
+    def ask(self, spec: ProbeSpec) -> Asking:
+        """The answer that is evidence. Raises Ended where there can be none."""
+        while True:
+            if (end := self.answers.ended(self.question)) is not None:
+                raise Ended(*end)
+            if self.deaths >= self.question.max_deaths:
+                raise Ended(Halt.DEATHS, f"{self.deaths} deaths, and --max-deaths is {self.question.max_deaths}")
+            seen = yield self.answers.wait() or spec
+            self._take(seen)
+            if seen.outcome.is_evidence or fell_for_company(seen):
+                return seen
+
+    def _take(self, seen: Observation) -> None:
+        before = len(self.answers.evidence)
+        self.answers.take(replace(seen, outcome=Outcome.ABANDONED) if fell_for_company(seen) else seen)
+        if seen.blames in {"previous", "nobody"} and before == len(self.answers.evidence):
+            last = self.answers.evidence[-1] if self.answers.evidence else None
+            self.late = last if last is not None and last.outcome is Outcome.DEATH else None
+        if seen.outcome.is_evidence:
+            self.life.append(seen.spec)
+        if seen.deaths or seen.wedged or self.is_bad(seen):
+            self.past = self.life[:-1]
+        if seen.deaths or seen.wedged:
+            self.life = []
+
+
+def fuzz(question: FuzzQuestion, facts: Iterable[Observation] = ()) -> Plan:
+    """A plan that samples until the budget is spent, or until something fails and is as small as it gets."""
+    hunt = Hunt(question, Answers(facts))
+    found: list[Reproducer] = []
+    try:
+        yield from _openings(hunt)
+        yield from _samples(hunt, found)
+    except Ended as end:
+        return _finding(hunt, found, end)
+    return _finding(hunt, found, None)
+
+
+def fell_for_company(seen: Observation) -> bool:
+    """Did its companions fail by themselves, or were they turned away? That says nothing of the probe."""
+    return seen.outcome is Outcome.INFRA and bool(seen.spec.companions) and not seen.unusable
+
+
+def explains(found: Reproducer, spec: ProbeSpec, grounds: Grounds) -> bool:
+    """Would the sample meet what was found already? It has all that the reproducer needs, and is as long.
+
+    An island is met at its own length alone. What needs its output may lie on the sum, so the sum is what counts.
+    """
+    smallest = found.spec
+    alike = all(
+        condition.value(spec) == condition.value(smallest)
+        for condition in needed(smallest, grounds)
+        if condition.name not in {"companions", "output"}
+    )
+    if not alike or len(spec.companions) < len(smallest.companions):
+        return False
+    if found.shorter_passes and found.longer_passes:
+        return spec.length == smallest.length
+    if smallest.output_tokens > 1 and found.shorter_passes:
+        return spec.length + spec.output_tokens >= smallest.length + smallest.output_tokens
+    length = smallest.length if smallest.length > SHORT else 1
+    return spec.length >= length and spec.output_tokens >= smallest.output_tokens
+
+
+def _openings(hunt: Hunt) -> Generator[ProbeSpec, Observation, None]:
+    """A failure says nothing where even short prompts fail; what cannot be sent here is left out."""
+    for spec in hunt.question.openings():
+        seen = hunt.answers.to(spec) or (yield from hunt.ask(spec))
+        if hunt.is_bad(seen):
+            reason = f"even {SHORT} tokens ({spec.mode}, {spec.content}) do not pass: {seen.outcome}: {seen.reason}"
+            raise Ended(Halt.NOT_LENGTH, reason)
+
+
+def _samples(hunt: Hunt, found: list[Reproducer]) -> Generator[ProbeSpec, Observation, None]:
+    question = hunt.question
+    sent = sum(seen.spec.role is Role.FUZZ for seen in hunt.answers.evidence)  # by an older version: taken as they are
+    for tried, spec in enumerate(islice(samples(question), sent, None)):
+        if tried >= MOST_SAMPLES or _is_over(hunt, sent):
+            return
+        if any(explains(one, spec, question) for one in found):
+            continue
+        sent += 1
+        seen = yield from hunt.ask(spec)
+        if seen.deaths and fell_for_company(seen):
+            seen = yield from hunt.ask(question.sample(Place(seen.spec.companions[0], "a companion died of it")))
+        late = hunt.take_late()
+        if late is not None or hunt.is_bad(seen):
+            yield from _shrink(hunt, late or seen, found, late=late is not None)
+        else:
+            continue
+        if not question.keep_going:
+            return
+
+
+def _is_over(hunt: Hunt, sent: int) -> bool:
+    """Is the budget spent?"""
+    question, seen = hunt.question, hunt.answers.seen
+    if question.most_samples is not None and sent >= question.most_samples:
+        return True
+    return question.budget_s is not None and bool(seen) and seen[-1].over_s >= question.budget_s
+
+
+def _shrink(
+    hunt: Hunt, met: Observation, found: list[Reproducer], *, late: bool
+) -> Generator[ProbeSpec, Observation, None]:
+    """The failure with as little as it takes, as far as the deaths that are left of the run allow."""
+    most_deaths = min(hunt.question.shrink_deaths, hunt.question.max_deaths - hunt.deaths)
+    shrink = Shrink(hunt, met, tuple(hunt.past), most_deaths, late)
+    try:
+        found.append((yield from shrink.run()))
+    except Ended as end:
+        found.append(shrink.made(end.why))
+        raise
+
+
+def _finding(hunt: Hunt, found: list[Reproducer], end: Ended | None) -> Finding:
+    """The kind is that of the failure at the shortest prompt. A fuzz recommends no cap: it only casts doubt on one."""
+    question = hunt.question
+    sampled = [seen for seen in hunt.answers.evidence if seen.spec.role is Role.FUZZ]
+    passed = sum(not hunt.is_bad(seen) for seen in sampled)
+    lowest = min(found, key=lambda one: one.spec.length, default=None)
+    reason = f"{passed} of {len(sampled)} samples under a cap of {question.cap} passed"
+    if lowest is None:
+        kind = FindingKind.NONE if end is None else FindingKind.INCONCLUSIVE
+    else:
+        kind = FindingKind.NOT_LENGTH if lowest.every is not None else FindingKind(lowest.outcome.value)
+        reason = f"{lowest.outcome} at {lowest.spec.length} + {lowest.spec.output_tokens} tokens; {reason}"
+    if end is not None:
+        reason = f"{end.why}; {reason}"
+        kind = FindingKind.NOT_LENGTH if end.halt is Halt.NOT_LENGTH else kind
+    return Finding(
+        kind,
+        reason,
+        first_bad=lowest.spec.length if lowest is not None and lowest.every is None else None,
+        islands=tuple((one.spec.length, one.spec.length) for one in found if one.shorter_passes and one.longer_passes),
+        assumes=_not_tried(question, sampled),
+        halt=None if end is None else end.halt,
+        reproducers=tuple(found),
+    )
+
+
+def _not_tried(question: FuzzQuestion, sampled: list[Observation]) -> tuple[str, ...]:
+    """The conditions that no sample varied."""
+    same = [
+        condition.name
+        for condition in CONDITIONS
+        if not any(condition.plain(seen.spec, question) != seen.spec for seen in sampled)
+    ]
+    return (f"{NOT_VARIED}{', '.join(same)}",) if same else ()

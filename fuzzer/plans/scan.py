@@ -1,0 +1,145 @@
+"""Does anything fail below the edge, alone, where engines like to fail? PURE.
+
+A bisect believes that failures are monotone; a scan asks places that it has no reason to ask. Its evidence stands by
+itself: an island says nothing about the edge above it, and the edge nothing about it. What failed twice, and never
+passed, is an island; then its two ends are looked for, and the claim is made anew below it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from fuzzer.model import ProbeSpec, Role
+from fuzzer.plans.narrowing import is_closed
+from fuzzer.recommend import passes_needed
+from fuzzer.search.places import places
+
+if TYPE_CHECKING:
+    from fuzzer.plans.ledger import Ledger, Tally
+
+
+@dataclass(frozen=True, slots=True)
+class Island:
+    """Lengths first .. last fail. `is_measured`: the lengths beside both ends pass, so that this is all of it."""
+
+    first: int
+    last: int
+    is_measured: bool = False
+    signature: str = ""
+    outcome: str = ""
+
+
+def scan(ledger: Ledger) -> ProbeSpec | None:
+    """The next place, once the edge stands; but first what an island leaves open."""
+    question, bounds = ledger.question, ledger.bounds
+    if not question.scan or bounds.noisy or bounds.last_good is None or not is_closed(ledger):
+        return None
+    if ledger.deaths >= question.max_deaths:
+        return None  # a place may cost a death
+    found = islands(ledger)
+    return (
+        _settle(ledger)
+        or (_measure(ledger, found[0]) or _confirm(ledger, found[0]) if found else None)
+        or (_next_place(ledger, min([bounds.last_good, *(one.first - 1 for one in found)])))
+    )
+
+
+def islands(ledger: Ledger) -> list[Island]:
+    """What the scan found, lowest first: neighbours in a row of what was asked, one of which failed twice."""
+    asked = _asked(ledger)
+    runs = [list(run) for fails, run in groupby(asked, key=lambda item: _fails(item[1])) if fails]
+    passed = {length for length, tally in asked if tally.passes}
+    return [_island(run, passed) for run in runs if any(len(tally.failures) > 1 for _, tally in run)]
+
+
+def scanned(ledger: Ledger) -> tuple[int, int]:
+    """How many places passed, of how many there are below the edge."""
+    below = ledger.bounds.last_good or 0
+    wanted = {length for length, _ in _places(below, *_sizes(ledger))}
+    return sum(bool(ledger.at_place(length).passes) for length in wanted), len(wanted)
+
+
+def cap_below_islands(ledger: Ledger) -> int | None:
+    """The longest prompt below all islands whose passes bear the claim; None where there is no island."""
+    found = islands(ledger)
+    return found[0].first - 1 if found and ledger.is_sound(ledger.at_place(found[0].first - 1)) else None
+
+
+def _settle(ledger: Ledger) -> ProbeSpec | None:
+    """A place that failed once: again, until it fails twice, or has passed often enough for it to be a stray."""
+    for length, tally in _asked(ledger):
+        if len(tally.all_failures) == 1 and not ledger.is_sound(tally):
+            reason = f"it failed once and passed {len(tally.passes)} times: an island, or a stray?"
+            return ledger.question.spec(length, Role.SCAN, reason)
+    return None
+
+
+def _measure(ledger: Ledger, island: Island) -> ProbeSpec | None:
+    """Where it begins and ends: away from it by its own width, then halfway between what passes and what fails."""
+    asked = _asked(ledger)
+    width = island.last - island.first + 1
+    below = max((length for length, tally in asked if tally.passes and length < island.first), default=0)
+    above = min(
+        (length for length, tally in asked if tally.passes and length > island.last),
+        default=ledger.bounds.last_good or island.last + 1,
+    )
+    for passes, fails, side in ((below, island.first, -1), (above, island.last, 1)):
+        gap = abs(fails - passes)
+        if gap > 1:
+            length = fails + side * width if gap > width else (fails + passes) // 2
+            return ledger.question.spec(length, Role.SCAN, f"{fails} is an island: how wide is it?")
+    return None
+
+
+def _confirm(ledger: Ledger, island: Island) -> ProbeSpec | None:
+    """The length below it, until its passes bear the claim: there the cap will be."""
+    length, question = island.first - 1, ledger.question
+    tally = ledger.at_place(length)
+    if length < 1 or ledger.is_sound(tally):
+        return None
+    needed = passes_needed(question.confidence, question.tolerate)
+    return question.spec(length, Role.SCAN, f"below the island: passed {len(tally.passes)} of {needed} times")
+
+
+def _next_place(ledger: Ledger, below: int) -> ProbeSpec | None:
+    question = ledger.question
+    if len(ledger.by_role.get(Role.SCAN, [])) >= question.scan:
+        return None
+    for length, what in _places(ledger.bounds.last_good or 0, *_sizes(ledger)):
+        untried = not ledger.at_place(length).passes and not ledger.has_scanned(length)
+        if question.baseline < length <= below and untried:
+            return question.spec(length, Role.SCAN, what)
+    return None
+
+
+def _sizes(ledger: Ledger) -> tuple[int, int, tuple[int, ...]]:
+    question = ledger.question
+    return question.output_tokens, ledger.draft_tokens or 0, tuple(suspect.value for suspect in question.suspects)
+
+
+@lru_cache(maxsize=16)
+def _places(
+    last_good: int, output_tokens: int, draft_tokens: int, suspects: tuple[int, ...]
+) -> tuple[tuple[int, str], ...]:
+    found = places(last_good, output_tokens=output_tokens, draft_tokens=draft_tokens, suspects=suspects)
+    return tuple((place.length, place.what) for part in found for place in part)
+
+
+def _asked(ledger: Ledger) -> list[tuple[int, Tally]]:
+    """All that is known of lengths up to the edge, the search's own among it, shortest first."""
+    top = ledger.bounds.last_good or 0
+    known = {length: tally for length, tally in ledger.line() if tally.passes} | ledger.scanned
+    return sorted((length, tally) for length, tally in known.items() if length <= top)
+
+
+def _fails(tally: Tally) -> bool:
+    return bool(tally.all_failures) and not tally.passes
+
+
+def _island(run: list[tuple[int, Tally]], passed: set[int]) -> Island:
+    first, last = run[0][0], run[-1][0]
+    worst = max((tally for _, tally in run), key=lambda tally: len(tally.failures)).failures[0]
+    return Island(first, last, first - 1 in passed and last + 1 in passed, worst.signature, worst.outcome.value)

@@ -1,0 +1,167 @@
+"""How does a fuzz read: what was tried, and how does whoever mends the engine see each failure? PURE."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from shlex import quote
+from typing import TYPE_CHECKING, Any, Final
+
+from fuzzer.model import Finding, Reproducer
+from fuzzer.plans.conditions import words
+from fuzzer.plans.coverage import Coverage, coverage
+from fuzzer.plans.fuzz import FuzzQuestion
+from fuzzer.report.finding import finding_object
+from fuzzer.report.plain import plain
+from fuzzer.report.words import plural, tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from fuzzer.model import Observation, ProbeSpec
+    from fuzzer.store import Run
+
+SCHEMA: Final = "ctxfuzz.fuzz/1"
+PLAN: Final = "fuzz"
+
+
+def fuzz_object(run: Run, finding: Finding, seen: Sequence[Observation], elapsed_s: float) -> dict[str, Any]:
+    """The object of `fuzz --json`: the finding's keys, `cap`, `coverage` and `failures`."""
+    question = question_of(run)
+    told = asdict(coverage(question, seen))
+    return {
+        **finding_object(run, finding, seen, elapsed_s),
+        "schema": SCHEMA,
+        "cap": question.cap,
+        "seed": question.seed,
+        "coverage": told | {"places": list(told["places"]), "residues": list(told["residues"])},
+        "failures": [_failure(run, question, one) for one in finding.reproducers],
+    }
+
+
+def question_of(run: Run) -> FuzzQuestion:
+    return FuzzQuestion.from_json(run.record.question)
+
+
+def _failure(run: Run, question: FuzzQuestion, one: Reproducer) -> dict[str, Any]:
+    spec = one.spec
+    return {
+        "probe": one.seq,
+        "met": one.met,
+        "outcome": one.outcome.value,
+        "signature": one.signature,
+        "prompt_tokens": spec.length,
+        "output_tokens": None if spec.omit_max_tokens else spec.output_tokens,
+        "companions": list(spec.companions),
+        "cache": spec.cache,
+        "shared_tokens": spec.shared,
+        "content": spec.content,
+        "mode": spec.mode,
+        "stream": spec.stream,
+        "temperature": spec.temperature,
+        "needs": _needs(question, spec),
+        "before": list(one.before),
+        "failed": one.failed,
+        "asked": one.asked,
+        "shorter_passes": one.shorter_passes,
+        "longer_passes": one.longer_passes,
+        "requests_of_a_life": one.every,
+        "unfinished": one.unfinished or None,
+        "replay": replay_line(run, one),
+        "script": script(run, one),
+        "report": paragraph(run, question, one),
+    }
+
+
+def title(run: Run, finding: Finding) -> str:
+    """The finding in one line."""
+    cap = tokens(question_of(run).cap)
+    if finding.reproducers:
+        return f"{plural(len(finding.reproducers), 'failure')} under the cap of {cap}"
+    return f"Nothing failed under the cap of {cap}" if finding.halt is None else "Inconclusive"
+
+
+def rows(run: Run, finding: Finding, seen: Sequence[Observation]) -> Iterator[tuple[str, str]]:
+    """Labelled lines: each failure with how to see it, then what was tried."""
+    question = question_of(run)
+    for number, one in enumerate(finding.reproducers, 1):
+        yield f"failure {number}", paragraph(run, question, one)
+        yield "see it", replay_line(run, one)
+    yield from covered(coverage(question, seen))
+
+
+def covered(told: Coverage) -> Iterator[tuple[str, str]]:
+    """What was tried, a line for each condition."""
+    yield "passed", f"{told.passed:,} of {plural(told.samples, 'sample')}"
+    places, residues = told.places, told.residues
+    yield "covered", f"{places[0]} of {places[1]} places, {residues[0]} of {residues[1]} residues of {residues[1]}"
+    for condition, passes in told.passes.items():
+        if passes:
+            yield condition, ", ".join(f"{value}: {count:,}" for value, count in passes.items())
+
+
+def replay_line(run: Run, one: Reproducer) -> str:
+    """One line that sends it once more, and what must come before it."""
+    return "; ".join(f"ctxfuzz replay {run.run}:{seq}" for seq in (*one.before, one.seq))
+
+
+def script(run: Run, one: Reproducer) -> str:
+    """A shell script that makes the bodies and sends them with curl; $OPENAI_API_KEY is the key, if one is needed."""
+    lines = ["#!/bin/sh", f"# {plain(run.record.model)}: {one.outcome} at {one.spec.length} prompt tokens"]
+    curl = "curl -sS -N -H 'Content-Type: application/json' -H \"Authorization: Bearer $OPENAI_API_KEY\""
+    for seq in one.before:
+        lines += [f"ctxfuzz body {run.run}:{seq} -o probe-{seq}.json", _sent(run, curl, f"probe-{seq}.json", one.spec)]
+    lines.append(f"ctxfuzz body {run.run}:{one.seq} -o probe.json")
+    companions = [f"companion-{at}.json" for at in range(1, len(one.spec.companions) + 1)]
+    lines += [f"ctxfuzz body {run.run}:{one.seq} --companion {at} -o {name}" for at, name in enumerate(companions, 1)]
+    lines += [f"{_sent(run, curl, name, one.spec)} > /dev/null &" for name in companions]
+    if one.every is not None:
+        lines.append(f"for request in $(seq {one.every}); do")
+    lines.append(_sent(run, curl, "probe.json", one.spec))
+    if one.every is not None:
+        lines.append("done")
+    return "\n".join(lines)
+
+
+def _sent(run: Run, curl: str, file: str, spec: ProbeSpec) -> str:
+    path = "chat/completions" if spec.mode == "chat" else "completions"
+    return f"{curl} --data-binary @{file} {quote(f'{run.record.url}/v1/{path}')}"
+
+
+def paragraph(run: Run, question: FuzzQuestion, one: Reproducer) -> str:
+    """A few sentences fit for a bug report."""
+    record = run.record
+    engine = " ".join(part for part in (record.engine, record.engine_version) if part)
+    return plain(" ".join([f"{engine} serving {record.model}: {_what(question, one)}", *_told(one)]), 2000)
+
+
+def _what(question: FuzzQuestion, one: Reproducer) -> str:
+    signature = f' ("{plain(one.signature, 200)}")' if one.signature else ""
+    end = f"ends in {one.outcome}{signature}"
+    if one.every is not None:
+        return f"about the {one.every}th request of the engine's life {end}, whatever it asks for."
+    spec = one.spec
+    output = "no max_tokens" if spec.omit_max_tokens else f"max_tokens {spec.output_tokens}"
+    needs = "; ".join(_needs(question, spec))
+    return f"a prompt of {tokens(spec.length)} tokens with {output}{f', {needs},' if needs else ''} {end}."
+
+
+def _needs(question: FuzzQuestion, spec: ProbeSpec) -> list[str]:
+    """What it takes besides the two lengths, which are told as numbers."""
+    return [said for said in words(spec, question) if not said.startswith(("output:", "max_tokens:"))]
+
+
+def _told(one: Reproducer) -> Iterator[str]:
+    if one.before:
+        yield f"It takes {plural(len(one.before), 'probe')} before it (numbers {', '.join(map(str, one.before))})."
+    match one.shorter_passes, one.longer_passes:
+        case True, True:
+            yield "One token less passes, and one token more."
+        case True, False:
+            yield "One token less passes; one token more does not."
+        case True, None:
+            yield "One token less passes."
+        case _:
+            pass
+    yield f"It failed {one.failed} of the {one.asked} times that it was asked as it was met."
+    if one.unfinished:
+        yield f"It may not be the least that it takes: {one.unfinished}."

@@ -1,0 +1,97 @@
+"""Does a scan find what fails alone below the edge, without taking it for the edge?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fuzzer.model import FindingKind, Outcome, Role
+from fuzzer.plans.bisect import BisectQuestion, bisect
+from tests.unit.worlds import Played, Request, World, play
+
+EDGE = 60_000
+
+
+def scanned(*islands: tuple[int, int], edge: int | None = EDGE, stray: int | None = None, **asked: Any) -> Played:
+    """A bisect with a scan over a world with these islands. `stray`: the first time, this length fails too."""
+    strays = [stray]
+
+    def rule(request: Request) -> Outcome | None:
+        if request.prompt in strays:
+            strays.clear()
+            return Outcome.DEATH
+        hit = any(first <= request.prompt <= last for first, last in islands)
+        return Outcome.DEATH if hit or (edge is not None and request.prompt > edge) else None
+
+    told = {"lo": 5_000, "hi": 100_000, "scan": 300, "max_deaths": 40, "attribute_axis": False}
+    return play(bisect(BisectQuestion(**{**told, **asked})), World(rule).answer)
+
+
+ISLANDS = [(8_192, 8_192), (14_336, 14_336), (14_335, 14_337), (14_300, 14_400), (51_200, 51_208)]
+
+
+@pytest.mark.parametrize(("first", "last"), ISLANDS)
+@pytest.mark.parametrize("edge", [EDGE, None])
+def test_an_island_is_measured_and_the_cap_goes_below_it(first: int, last: int, edge: int | None) -> None:
+    played = scanned((first, last), edge=edge)
+    finding = played.finding
+    assert finding.islands == ((first, last),)
+    assert finding.cap == (first - 1) // 16 * 16
+    assert finding.kind is FindingKind.DEATH
+    assert finding.last_good == (EDGE if edge else 100_000)
+    assert finding.first_bad == (EDGE + 1 if edge else None)
+    assert finding.verified_up_to == first - 1
+    passes = [seen for seen in played.log if seen.length == first - 1 and seen.outcome is Outcome.PASS]
+    assert len(passes) >= 9
+    assert f"{first}" in finding.reason
+
+
+def test_the_lowest_of_two_islands_counts() -> None:
+    finding = scanned((8_192, 8_192), (32_768, 32_769)).finding
+    assert finding.cap == 8_176
+    assert (8_192, 8_192) in finding.islands
+
+
+def test_without_an_island_the_cap_stays_and_says_what_was_asked() -> None:
+    played = scanned()
+    assert (played.finding.cap, played.finding.islands) == (EDGE, ())
+    assert any("places below the edge" in said for said in played.finding.assumes)
+    assert 100 < sum(seen.spec.role is Role.SCAN for seen in played.log) <= 300
+
+
+def test_the_budget_of_a_scan_holds() -> None:
+    assert sum(seen.spec.role is Role.SCAN for seen in scanned(scan=25).log) == 25
+
+
+def test_no_scan_is_no_scan() -> None:
+    played = scanned((8_193, 8_193), scan=0)
+    assert not [seen for seen in played.log if seen.spec.role is Role.SCAN]
+    assert played.finding.cap == EDGE
+
+
+def test_a_stray_failure_is_no_island() -> None:
+    finding = scanned(stray=8_193).finding
+    assert (finding.cap, finding.islands) == (EDGE, ())
+
+
+def test_where_no_death_is_left_nothing_is_scanned() -> None:
+    played = scanned((8_193, 8_193))
+    most = sum(seen.deaths for seen in played.log if seen.spec.role is not Role.SCAN)
+    assert scanned((8_193, 8_193), max_deaths=most).deaths <= most
+
+
+@given(st.integers(300, 3_600), st.sampled_from([1, 2, 3, 40]), st.data())
+@settings(max_examples=20, deadline=None)
+def test_a_resumed_scan_goes_on_where_it_was(step: int, width: int, data: st.DataObject) -> None:
+    first = step * 16
+    whole = scanned((first, first + width - 1), scan=60)
+    cut = data.draw(st.integers(0, len(whole.log) - 1))
+    question = BisectQuestion(lo=5_000, hi=100_000, scan=60, max_deaths=40, attribute_axis=False)
+    plan = bisect(question)
+    spec = next(plan)
+    for seen in whole.log[:cut]:
+        spec = plan.send(seen)
+    assert spec == whole.log[cut].spec
