@@ -1,0 +1,1 @@
+"""What does a drafter give and take below the cap: memory, speed, sameness? PURE."""
