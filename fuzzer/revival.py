@@ -30,6 +30,8 @@ STEADY_RATIO = 1.5
 STEADY_FLOOR_S = 0.25
 MOST_CANARIES = 6
 FIRST_CANARY_S = 120.0  # the first real generation may capture graphs
+REQUESTS = 5  # of one attempt at most: health, counters, a canary that may be asked again twice
+MOST_PER_S = 2  # requests a second while we wait, once the first quick looks are over
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,7 @@ async def revive(
     retrying = AsyncRetrying(
         retry=retry_if_result(lambda served: not served),
         stop=stop_after_delay(rig.settings.revival_timeout_s) | _Stopped(rig.stop),
-        wait=wait_exponential(multiplier=0.1, max=max(0.5, rig.settings.health_interval_s)),
+        wait=wait_exponential(multiplier=0.1, max=max(REQUESTS / MOST_PER_S, rig.settings.health_interval_s)),
         retry_error_callback=lambda _: False,
         sleep=lambda seconds: _nap(rig, seconds),
     )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 import tempfile
+from html import escape
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Never
 
 import click
 
@@ -18,11 +20,21 @@ from fuzzer.store import History
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from types import FrameType
 
 PLUGINS: Final = Path(__file__).parent / "datasette"
 RUN: Final = """
-SELECT position, at_utc, at_s, kind, what FROM timeline WHERE run = :run ORDER BY position
+WITH of_probes AS (
+    SELECT run, position, seq FROM probes UNION ALL SELECT run, position, seq FROM outcomes
+    UNION ALL SELECT run, position, seq FROM canaries UNION ALL SELECT run, position, seq FROM deaths
+    UNION ALL SELECT run, position, seq FROM revivals
+)
+SELECT run, position, at_utc, at_s, kind, seq, what
+FROM timeline LEFT JOIN of_probes USING (run, position) WHERE run = :run ORDER BY position
 """
+HOME: Final = (
+    "<p>Which prompt lengths an engine survived. Rows are never changed; <code>ctxfuzz audit</code> checks that.</p>"
+)
 # name: (what it answers, the columns to facet by, the column to sort by)
 TABLES: Final[Mapping[str, tuple[str, tuple[str, ...], str]]] = {
     "run_states": ("How did each run go?", ("command", "model", "status", "finding"), "started_utc"),
@@ -31,25 +43,28 @@ TABLES: Final[Mapping[str, tuple[str, tuple[str, ...], str]]] = {
     "latest_cap_per_model": ("What is safe, as far as we know?", ("model",), "ended_utc"),
     "decisions": ("Why was each length asked, and what came of it?", ("run", "role", "outcome"), "at_utc"),
     "deaths_by_run": ("What did each run kill, and how?", ("model", "engine_version"), "deaths"),
-    "deaths": ("Every death, with the engine's last words.", ("corroboration", "signature"), "at_utc"),
+    "deaths": ("What were the engine's last words?", ("corroboration", "signature"), "at_utc"),
     "runs": ("Who asked what of which build, and when?", ("command", "model", "user"), "at_utc"),
-    "probes": ("What was sent: committed before the request left.", ("role", "content", "mode"), "at_utc"),
-    "outcomes": ("What each probe showed.", ("outcome", "corroboration", "length_source"), "at_utc"),
+    "probes": ("What was sent, committed before it left?", ("role", "content", "mode"), "at_utc"),
+    "outcomes": ("What did each probe show?", ("outcome", "corroboration", "length_source"), "at_utc"),
     "canaries": ("Did the engine really work?", ("purpose", "ok"), "at_utc"),
     "health_events": ("When did health change?", ("status", "fault"), "at_utc"),
     "revivals": ("How long was the engine away?", ("came_back",), "at_utc"),
-    "seals": ("How did each run end? A seal's hash covers all rows before it.", ("status", "finding"), "at_utc"),
+    "seals": ("How did each run end? Its seal's hash covers all rows before it.", ("status", "finding"), "at_utc"),
+    "coverage": ("What did the samples of each fuzz cover?", ("run", "condition"), "samples"),
     "timeline": ("What happened, row by row?", ("run", "kind"), "at_utc"),
+    "chain": ("Which hash covers which row, and those before it?", ("run", "kind"), "position"),
 }
 UNITS: Final = {"_s": "s", "_bytes": "B"}
 
 
 def browse(db: Path, host: str, port: int) -> None:
-    """Serve until Ctrl-C, and leave as Datasette does. Raises UsageFault where it is not installed."""
+    """Serve until Ctrl-C or SIGTERM, and leave as Datasette does. Raises UsageFault where it is not installed."""
     if find_spec("datasette") is None:
         raise UsageFault("Datasette is not installed. Install it with: pip install 'ctxfuzz[browse]'")
     with History.open(db) as history:
         shown = metadata(db.stem, history.columns())
+    signal.signal(signal.SIGTERM, _leave)
     with tempfile.TemporaryDirectory() as folder:
         about = Path(folder, "metadata.json")
         about.write_text(json.dumps(shown), encoding="utf-8")
@@ -64,19 +79,29 @@ def browse(db: Path, host: str, port: int) -> None:
     raise click.exceptions.Exit(ended.returncode)
 
 
+def _leave(number: int, _frame: FrameType | None) -> Never:
+    """Take Datasette along: it would serve on without us."""
+    raise SystemExit(128 + number)
+
+
 def metadata(database: str, columns: Mapping[str, list[str]]) -> dict[str, Any]:
-    """What Datasette is told of the database."""
-    tables = {name: _table(name, columns[name]) for name in TABLES}
-    chain = {"description": "The hash chain: one link a row, in the order in which a run's rows were written."}
-    run = {"sql": RUN, "title": "One run, row by row", "description": "Everything that was recorded, in its order."}
-    return {
-        "title": "ctxfuzz",
-        "description": "Which prompt lengths an engine survived. Rows are never changed; `ctxfuzz audit` checks that.",
-        "databases": {database: {"tables": {**tables, "chain": chain}, "queries": {"run": run}}},
-    }
+    """What Datasette is told of the database; one of an older version has not every view yet."""
+    from datasette.utils import tilde_encode  # type: ignore[import-untyped]  # noqa: PLC0415  (an extra)
+
+    leads = "".join(
+        f'<li><a href="{tilde_encode(database)}/{name}">{escape(title)}</a></li>'
+        for name, (title, _, _) in TABLES.items()
+        if name in columns
+    )
+    start = {"description_html": f"{HOME}<ul>{leads}</ul>"}
+    tables = {name: _table(name, columns[name]) for name in TABLES if name in columns}
+    hidden = {"_sqlite_migrations": {"hidden": True}}
+    run = {"sql": RUN, "hide_sql": True, "title": "One run, row by row", "description": "Everything, in its order."}
+    shown = {**start, "tables": {**tables, **hidden}, "queries": {"run": run}}
+    return {"title": "ctxfuzz", **start, "databases": {database: shown}}
 
 
 def _table(name: str, columns: list[str]) -> dict[str, Any]:
-    description, facets, sort = TABLES[name]
+    title, facets, sort = TABLES[name]
     units = {column: unit for column in columns for end, unit in UNITS.items() if column.endswith(end)}
-    return {"description": description, "facets": list(facets), "sort_desc": sort, "units": units}
+    return {"title": title, "facets": list(facets), "sort_desc": sort, "units": units}

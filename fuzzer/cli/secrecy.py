@@ -30,11 +30,15 @@ def hidden(text: str) -> str:
 
 
 def secrets_of(flags: CommonFlags) -> tuple[str, ...]:
-    """Every secret by value: key, headers, and what stands in the URLs; in each form that goes over the wire."""
+    """Every secret by value: key, headers, and what stands in the URLs, those of the environment's forward proxies
+    too; in each form that goes over the wire.
+    """
+    from urllib.request import getproxies  # noqa: PLC0415  (heavy)
+
     found = [flags.api_key or ""]
     for _, value in flags.headers:
         found += [value, value.rpartition(" ")[2]]  # the scheme of `Bearer ...` may be left out by an echo
-    for url in (flags.url, flags.health_url, flags.metrics_url):
+    for url in (flags.url, flags.health_url, flags.metrics_url, *getproxies().values()):
         found += _of_url(url or "")
     return tuple(dict.fromkeys(secret for secret in found if secret))
 

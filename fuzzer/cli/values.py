@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 DECIMAL = {"k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 BINARY = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
+SHORTEST_INTERVAL_S = 0.5
 
 FAILURES = (Outcome.DEATH, Outcome.ERROR, Outcome.HANG, Outcome.TRUNCATED, Outcome.GARBLED, Outcome.DEGRADED)
 
@@ -53,6 +54,14 @@ def duration(text: str) -> float:
     if found is None:
         raise click.BadParameter(f"{text!r} is no span of time; write seconds, or 90s, 30m, 2h")
     return float(found[1]) * SECONDS[found[2]]
+
+
+def interval(text: str) -> float:
+    """Seconds between two looks at the target's health, at least half a second: more often would be a load."""
+    seconds = duration(text)
+    if seconds < SHORTEST_INTERVAL_S:
+        raise click.BadParameter(f"health is asked for at most twice a second: write {SHORTEST_INTERVAL_S} or more")
+    return seconds
 
 
 def probe(text: str) -> tuple[str, int]:

@@ -9,6 +9,9 @@ killed, or is still at work.
 from __future__ import annotations
 
 import json
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -19,12 +22,15 @@ from fuzzer.store.schema import LINKED, stored_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from concurrent.futures import Future
     from pathlib import Path
 
     from sqlite_utils import Database
 
 Place = tuple[str, int]  # a run and a position in it
 Row = tuple[Any, ...]
+
+END: Row = (None, 0)  # no row is left
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,33 +68,43 @@ class Audit:
 
 def audit(path: Path, expect: str | None = None) -> Audit:
     """Check every run, and that some seal's head is `expect`. Raises StoreError where the file cannot be read."""
-    found = Audit()
-    with troubles_told(path):
-        db = connect.readable(path)
-        try:
-            db.conn.execute("BEGIN")  # one moment of a database that may be growing
-            _check_file(db, found)
-            if found.sound:
-                _check_chains(db, found)
-        finally:
-            db.close()
+    with troubles_told(path), ThreadPoolExecutor(1) as meanwhile:
+        damage = meanwhile.submit(_damage, path)
+        found = _of_file(path, damage)
     if expect is not None and expect.strip().lower() not in found.heads:
         what = f"no seal has the head {expect}: the end of the trail is gone, or all of it was written anew"
         found.problems.append(AuditProblem("", 0, what))
     return found
 
 
-def _check_file(db: Database, found: Audit) -> None:
-    for (said,) in db.conn.execute("PRAGMA quick_check(1)"):
-        if said != "ok":
-            found.problems.append(AuditProblem("", 0, f"the file is damaged: {said}"))
+def _of_file(path: Path, damage: Future[list[str]]) -> Audit:
+    """What the chains say; of a damaged file, only that it is one."""
+    found = Audit()
+    try:
+        with closing(connect.readable(path)) as db:
+            db.conn.execute("BEGIN")  # one moment of a database that may be growing
+            _check_chains(db, found)
+    except sqlite3.DatabaseError:
+        if not damage.result():
+            raise
+    if damage.result():
+        return Audit([AuditProblem("", 0, f"the file is damaged: {said}") for said in damage.result()])
+    return found
+
+
+def _damage(path: Path) -> list[str]:
+    """What SQLite finds wrong with the pages of the file, while another thread reads its rows."""
+    with closing(connect.readable(path)) as db:
+        return [said for (said,) in db.conn.execute("PRAGMA quick_check(1)") if said != "ok"]
 
 
 def _check_chains(db: Database, found: Audit) -> None:
     tables = {name: _Rows(db, name) for name in LINKED}
     links = _Rows(db, "chain")
     named: dict[str, Place] = {}
-    while (run := min((rows.run for rows in (links, *tables.values()) if rows.run), default=None)) is not None:
+    while (
+        run := min((rows.run for rows in (links, *tables.values()) if rows.run is not None), default=None)
+    ) is not None:
         found.runs += 1
         problem = _check_run(run, links, tables, found, named)
         if problem is not None:
@@ -112,34 +128,37 @@ def _check_run(
         _, at, kind, head = links.take()
         if at != position:
             return AuditProblem(run, position, "its link is gone")
-        row = _row_at(tables, kind, (run, position))
-        if row is None:
+        rows = tables.get(kind)
+        if rows is None or rows.run != run or rows.position != position:
             return AuditProblem(run, position, f"its row in {kind} is gone")
+        row = rows.take()
         if link(previous, kind, row) != head:
             return AuditProblem(run, position, f"its row in {kind}, or its link, was changed")
         if (kind == "runs") != (position == 1) or (before == "seals" and kind != "resumes"):
             return AuditProblem(run, position, f"a row of {kind} cannot stand here")
         if kind == "seals":
             found.heads.add(head)
-            heads = row[tables[kind].columns.index("previous_heads_json")]
-            named |= dict.fromkeys(json.loads(heads), (run, position))
+            named |= dict.fromkeys(json.loads(row[rows.columns.index("previous_heads_json")]), (run, position))
         previous, before = head, kind
         found.rows += 1
     for name, rows in tables.items():
         if rows.run == run:
-            return AuditProblem(run, rows.take()[1], f"its link is gone, and its row in {name} is not")
+            return AuditProblem(run, rows.position, f"its link is gone, and its row in {name} is not")
     if before != "seals":
         found.unsealed.append(run)
     return None
 
 
-def _row_at(tables: dict[str, _Rows], kind: str, place: Place) -> Row | None:
-    rows = tables.get(kind)
-    return rows.take() if rows is not None and rows.place == place else None
-
-
 class _Rows:
-    """The rows of one table by run and position, one at a time, without generated columns. The first two are these."""
+    """The rows of one table by run and position, without generated columns; `run` and `position` are the next one's.
+
+    `run` is None where no row is left. Plain attributes, and raw tuples: an audit asks for them once a row.
+    """
+
+    __slots__ = ("_next", "_rows", "columns", "position", "run")
+
+    run: str | None
+    position: int
 
     def __init__(self, db: Database, table: str) -> None:
         self.columns = stored_columns(db, table)
@@ -147,20 +166,13 @@ class _Rows:
         cursor.row_factory = None
         chosen = f"SELECT {', '.join(self.columns)} FROM {table} ORDER BY run, position"  # noqa: S608  (our own names)
         self._rows: Iterator[Row] = cursor.execute(chosen)
-        self._next: Row | None = next(self._rows, None)
-
-    @property
-    def place(self) -> Place | None:
-        return None if self._next is None else (self._next[0], self._next[1])
-
-    @property
-    def run(self) -> str | None:
-        return None if self._next is None else str(self._next[0])
+        self._next = END
+        self.take()
 
     def take(self) -> Row:
-        """The next row, which must be there."""
-        assert self._next is not None
-        taken, self._next = self._next, next(self._rows, None)
+        """The next row; the one after it comes into sight."""
+        taken, self._next = self._next, next(self._rows, END)
+        self.run, self.position = self._next[:2]
         return taken
 
     def skip(self, run: str) -> None:

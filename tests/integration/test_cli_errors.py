@@ -58,6 +58,11 @@ async def simulation() -> AsyncIterator[Simulation]:
             r"'--lo': '1,000' is no length; write tokens",
         ),
         (("bisect", "--url", "http://h", "--lo", "10"), 2, r"Missing option '--hi'"),
+        (
+            ("bisect", "--url", "http://h", *BRACKET, "--health-interval", "0.1"),
+            2,
+            r"'--health-interval': .*write 0\.5 or more",
+        ),
         (("runs",), 2, r"runs\.db .* --db"),
         (("show", "last", "--db", "/nowhere/runs.db"), 2, r"/nowhere/runs\.db .* --db"),
         (("sim", "nowhere"), 2, r"no world 'nowhere': .* `ctxfuzz sim --list`"),

@@ -91,6 +91,24 @@ async def test_a_hostile_name_is_sent_back_to_the_letter_and_shown_without_its_t
         assert "<script" not in text.partition("</style>")[2]
 
 
+async def test_a_name_that_no_text_can_hold_ends_no_run_and_breaks_no_row(tmp_path: Path) -> None:
+    """JSON can name half a character; neither a terminal nor SQLite can hold one."""
+    half = "m\ud800\udfff\udc80"
+    async with staged(pages={"/v1/models": models(half), "/version": page({"version": half})}) as stage:
+        ended = [
+            await ctxfuzz(tmp_path, "probe", "300", "--url", stage.url, "--json", "-v"),
+            await ctxfuzz(tmp_path, "probe", "300", "--url", stage.url),
+            *[
+                await ctxfuzz(tmp_path, *words.split())
+                for words in ("runs", "runs --json", "show last", "report last", "export last", "audit")
+            ],
+        ]
+    assert [one.returncode for one in ended] == [0] * len(ended), [one.stderr for one in ended]
+    shown = [one.stdout.decode("utf-8", "strict") for one in ended]
+    assert json.loads(shown[0])["model"][0] == "m"
+    assert {run["model"][0] for run in json.loads(shown[3])} == {"m"}
+
+
 async def test_no_cell_of_a_table_is_a_formula(tmp_path: Path) -> None:
     formula = saying(page({"error": {"message": "=cmd|'/c calc'!A1"}}, 500))
     async with staged(formula, pages={"/v1/models": models("=1+1"), "/version": page({"version": "@SUM(1)"})}) as stage:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import subprocess
 import sys
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import anyio
 import pytest
@@ -30,11 +32,13 @@ PLANTED = (KEY, HEADER, BEARER, PASSWORD, "planted/pass-7395", TOKEN, OTHER, BAS
 class Echo(Stage):
     """A stage that says everything it was told again: in errors, health, metrics, its version and its model's path."""
 
+    aloud = f"{TOKEN} {PASSWORD} {OTHER}"
+
     async def __call__(self, reader: Reader, writer: Writer) -> None:
         head, content = await request_of(reader)
         self.heads.append(head)
-        said = head.decode("latin-1") + f" {TOKEN} {PASSWORD} {OTHER}"
-        path = said.split(" ")[1].partition("?")[0]
+        said = f"{head.decode('latin-1')} {self.aloud}"
+        path = urlsplit(said.split(" ")[1]).path
         if path == "/v1/completions":
             await self._generation(writer, content, said)
         elif path == "/tokenize":
@@ -73,8 +77,8 @@ def _again(head: bytes, content: bytes) -> Reader:
     return reader
 
 
-async def ctxfuzz(folder: Path, *args: str) -> subprocess.CompletedProcess[bytes]:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OPENAI_API_KEY": ""}
+async def ctxfuzz(folder: Path, *args: str, **variables: str) -> subprocess.CompletedProcess[bytes]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OPENAI_API_KEY": "", **variables}
     with anyio.fail_after(120):
         return await anyio.run_process(
             [sys.executable, "-m", "fuzzer.cli", *args], cwd=folder, env=environment, check=False
@@ -85,10 +89,14 @@ def leaks(name: str, data: bytes) -> list[str]:
     return [f"{name}: {secret}" for secret in PLANTED if secret.encode() in data]
 
 
-def left_in(folder: Path) -> list[str]:
-    """The leaks in every file of the folder: the database and its write-ahead log, the body, whatever else there is."""
+def told_in(*ended: subprocess.CompletedProcess[bytes]) -> list[str]:
+    return [leak for one in ended for leak in leaks(" ".join(one.args[3:5]), one.stdout + one.stderr)]
+
+
+def left_in(folder: Path, *names: str) -> list[str]:
+    """The leaks in every file of the folder, `names` among them: the database and its log, whatever else there is."""
     files = [file for file in folder.rglob("*") if file.is_file()]
-    assert {"runs.db", "body.json"} <= {file.name for file in files}
+    assert {"runs.db", *names} <= {file.name for file in files}
     return [leak for file in files for leak in leaks(file.name, file.read_bytes())]
 
 
@@ -117,8 +125,98 @@ async def test_no_artefact_of_a_run_holds_a_secret(tmp_path: Path) -> None:
         )
     ]  # fmt: skip
     assert len([one for one in shown if one.returncode == 0]) == len(shown), [one.stderr for one in shown]
-    found = [
-        leak for ended in (*runs, *shown) for leak in leaks(" ".join(ended.args[3:5]), ended.stdout + ended.stderr)
-    ]
-    found += left_in(tmp_path)
-    assert found == []
+    assert told_in(*runs, *shown) + left_in(tmp_path, "body.json") == []
+
+
+async def test_what_a_profile_holds_stays_in_the_profile(tmp_path: Path) -> None:
+    """Also where the profile itself is at fault, and where the server says it all again."""
+    work, profile, broken = tmp_path / "work", tmp_path / "ctxfuzz.toml", tmp_path / "broken.toml"
+    work.mkdir()
+    stage = Echo()
+    async with serving(stage) as port:
+        profile.write_text(
+            f"""
+            [defaults]
+            api-key = "{KEY}"
+            [targets.prod]
+            url = "http://{USER}:{PASSWORD}@127.0.0.1:{port}/v1?token={TOKEN}"
+            health-url = "http://{USER}:{PASSWORD}@127.0.0.1:{port}/health?api_key={OTHER}"
+            header = ["authorization: Bearer {BEARER}", 'x-planted: {HEADER}']
+            """
+        )
+        broken.write_text(
+            f"""
+            [targets.prod]
+            url = "ftp://{USER}:{PASSWORD}@127.0.0.1?token={TOKEN}"
+            header = ["no colon {BEARER}"]
+            [targets.other]
+            url = "http://127.0.0.1:{port}"
+            api-key = {{ key = "{KEY}" }}
+            """
+        )
+        there = {"CTXFUZZ_CONFIG": str(profile)}
+        ended = [
+            await ctxfuzz(work, "probe", "300", "--target", "prod", "-v", "--output-tokens", "4", **there),
+            await ctxfuzz(work, "config", "--target", "prod", **there),
+            await ctxfuzz(work, "show", "last", "--json", **there),
+            await ctxfuzz(work, "report", "last", **there),
+        ]
+    assert any(BEARER.encode() in head for head in stage.heads), "they do reach their server"
+    for name in ("prod", "other"):
+        ended.append(await ctxfuzz(work, "probe", "300", "--target", name, CTXFUZZ_CONFIG=str(broken)))
+        assert ended[-1].returncode == 2
+    assert told_in(*ended) + left_in(work) == []
+
+
+class Proxy(Echo):
+    """A forward proxy that is its own upstream. It refuses what comes without credentials, and all tunnels."""
+
+    aloud = PASSWORD
+
+    async def __call__(self, reader: Reader, writer: Writer) -> None:
+        head, content = await request_of(reader)
+        if head.startswith(b"CONNECT") or BASIC.encode() not in head:
+            writer.write(page({"error": f"{head.decode('latin-1')} {PASSWORD}"}, 407, f"x-said: {PASSWORD}"))
+        else:
+            await super().__call__(_again(head, content), writer)
+        await writer.drain()
+
+
+async def test_a_forward_proxy_learns_its_credentials_and_nobody_else_does(tmp_path: Path) -> None:
+    proxy = Proxy()
+    async with serving(proxy) as port:
+        through = f"http://{USER}:{PASSWORD}@127.0.0.1:{port}"
+        there = {"HTTP_PROXY": through, "HTTPS_PROXY": through, "http_proxy": through, "NO_PROXY": "", "no_proxy": ""}
+        ended = [
+            await ctxfuzz(tmp_path, "probe", "300", "--url", f"{scheme}://example.invalid/v1", "-v", *more, **there)
+            for scheme, more in (("http", ()), ("https", ("--json",)))
+        ]
+    assert any(head.startswith(b"POST http://example.invalid") for head in proxy.heads), (
+        "it lets them through to itself"
+    )
+    assert (ended[0].returncode, ended[1].returncode) == (0, 4), [one.stderr for one in ended]
+    ended.append(await ctxfuzz(tmp_path, "show", "last", "--json"))
+    found = told_in(*ended) + left_in(tmp_path)
+    assert [leak for leak in found if leak.endswith((PASSWORD, "planted/pass-7395", BASIC))] == []
+
+
+def titles_of_all() -> Iterator[bytes]:
+    """What every process of the machine shows to anybody."""
+    for name in ("cmdline", "comm"):
+        for file in Path("/proc").glob(f"[0-9]*/{name}"):
+            with contextlib.suppress(OSError):  # it has ended
+                yield file.read_bytes()
+
+
+async def test_a_key_in_the_environment_is_on_no_command_line(tmp_path: Path) -> None:
+    """Anybody on the machine can read a process's arguments and title. What `ctxfuzz` starts gets no secret there."""
+    titles: list[bytes] = []
+
+    async def look(reader: Reader, writer: Writer) -> None:
+        titles.extend(titles_of_all())
+        await Echo()(reader, writer)
+
+    async with serving(look) as port:
+        ended = await ctxfuzz(tmp_path, "probe", "64", "--url", f"http://127.0.0.1:{port}", OPENAI_API_KEY=KEY)
+    assert any(b"fuzzer.cli\0probe" in title for title in titles), ended.stderr
+    assert [title for title in titles if KEY.encode() in title] == []

@@ -170,6 +170,13 @@ def test_a_time_changed_in_any_table_is_found(path: Path, table: str) -> None:
     assert f"its row in {table}" in audit(path).problems[0].what
 
 
+def test_a_row_that_is_no_runs_is_found(path: Path, runs: tuple[str, str, str]) -> None:
+    tamper(path, "INSERT INTO resumes SELECT '', 1, at_utc, 9.0, argv_json, user, host, '' FROM runs LIMIT 1")
+    first = audit(path).problems[0]
+    assert (first.run, first.position) == ("", 1)
+    assert "its row in resumes is not" in first.what
+
+
 def test_a_run_written_anew_is_told_by_the_runs_after_it(path: Path, runs: tuple[str, str, str]) -> None:
     tamper(path, f"UPDATE outcomes SET evidence_json = '{{}}' WHERE run = '{runs[0]}'")
     forge(path, runs[0], from_position=1)

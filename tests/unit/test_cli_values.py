@@ -65,6 +65,13 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
         values.duration(text)
 
 
+def test_health_is_asked_for_at_most_twice_a_second() -> None:
+    assert (values.interval("0.5"), values.interval("2m")) == (0.5, 120)
+    for often in ("0.49", "0", "0.1s"):
+        with pytest.raises(click.BadParameter, match=r"0\.5 or more"):
+            values.interval(often)
+
+
 @pytest.mark.parametrize("text", ["0", "1", "1.5", "-0.1", "nan", "0.0", "95%"])
 def test_a_rate_lies_strictly_between_0_and_1(text: str) -> None:
     assert values.rate("0.95") == values.rate(".95") == 0.95
