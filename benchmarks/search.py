@@ -43,6 +43,7 @@ RATIOS = (1, 3, 10, 30)
 OPTIMAL = {1: (15.8, 7.7), 3: (28.7, 5.6), 10: (61.5, 4.1), 30: (134.0, 3.3)}  # exact dynamic programming
 DRAWS = 2_000
 WORLDS = 10_000
+EDGES_WARM = 60
 
 Mean = tuple[float, float, float]
 
@@ -224,6 +225,29 @@ def random_worlds() -> None:
     table(f"4. {WORLDS} random worlds", ("world", "runs", "unsafe caps", "other findings", "which"), rows)
 
 
+def warm_searches() -> None:
+    """Whole runs on random edges where reading is slow, cold and with a search on the prefix cache before."""
+    draw = random.Random(5)
+    rows = []
+    for lo, speed, revival_s in product((8_000, LO), (1_000, 5_000), (60.0, 300.0)):
+        edges = [draw.randrange(lo, HI) for _ in range(EDGES_WARM)]
+        row: list[object] = [f"{lo} .. {HI}", speed, f"{revival_s:.0f} s"]
+        for cache in ("cold", "mixed"):
+            seconds = deaths = probes = 0.0
+            for edge in edges:
+                question = BisectQuestion(lo=lo, hi=HI, cache=cache)
+                world = World(prompt_above(edge), per_token_s=1 / speed, revival_s=revival_s)
+                played = play(bisect(question), world.answer)
+                assert (played.finding.last_good, played.finding.first_bad) == (edge, edge + 1)
+                seconds += sum(seen.cost_s for seen in played.log)
+                deaths += played.deaths
+                probes += len(played.log)
+            row.append(f"{seconds / len(edges) / 60:.1f} min, {deaths / len(edges):.1f}, {probes / len(edges):.0f}")
+        rows.append(row)
+    head = ("edges", "tokens a second", "revival", "cold: time, deaths, probes", "mixed: same")
+    table("5. Cold, and on a warm prefix first", head, rows)
+
+
 def thinking_time() -> None:
     suspects = tuple(Suspect(value, "benchmark") for value in range(1_000, 1_000_000, 50_000))
     belief = Belief.over(1, 1_000_000, suspects=suspects, output_tokens=32, draft_tokens=7)
@@ -250,10 +274,10 @@ def thinking_time() -> None:
         ("10,000 observations taken as facts", f"{taken:.2f} s"),
         (f"the longest run ({MOST_PROBES} probes) replayed, every decision taken again", f"{decided:.2f} s"),
     ]
-    table("5. Time to think", ("what", "took"), rows)
+    table("6. Time to think", ("what", "took"), rows)
 
 
 if __name__ == "__main__":
     print("# The search, measured")
-    for part in (uniform_edges, edges_on_suspects, flaky_edges, random_worlds, thinking_time):
+    for part in (uniform_edges, edges_on_suspects, flaky_edges, random_worlds, warm_searches, thinking_time):
         part()

@@ -85,7 +85,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Bracket:
-    """Where the search stands, after each observation: for the live view."""
+    """Where the search stands, after each observation: for the live view. `counts`: which tokens its lengths are."""
 
     last_good: int | None
     first_bad: int | None
@@ -97,6 +97,7 @@ class Bracket:
     expected_deaths: float | None = None
     expected_probes: float | None = None
     expected_s: float | None = None
+    counts: Literal["prompt", "output"] = "prompt"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,26 +6,26 @@ from collections.abc import Callable, Sequence
 
 from fuzzer.events import Bracket, Event, ProbeEnded, Replayed, RunStarted
 from fuzzer.plans.forecast import bracket_of
-from fuzzer.plans.ledger import Ledger
 from fuzzer.plans.question import BisectQuestion
+from fuzzer.plans.scout import Stages
 
 
 class Bracketing:
     """A listener that tells other listeners."""
 
     def __init__(self, question: BisectQuestion, listeners: Sequence[Callable[[Event], None]]) -> None:
-        self._ledger = Ledger(question)
+        self._stages = Stages(question)
         self._listeners = listeners
 
     def __call__(self, event: Event) -> None:
         match event:
             case RunStarted() if not event.resumed:
-                self._tell(bracket_of(self._ledger))
+                self._tell(bracket_of(self._stages))
             case Replayed(observation):
-                self._ledger.take(observation)
+                self._stages.take(observation)
             case ProbeEnded(observation):
-                self._ledger.take(observation)
-                self._tell(bracket_of(self._ledger))
+                self._stages.take(observation)
+                self._tell(bracket_of(self._stages))
             case _:
                 pass
 

@@ -7,13 +7,17 @@ from pathlib import Path
 import click
 
 from fuzzer.cli import values
-from fuzzer.cli.flags import CREDENTIALS, OUTPUT, CommonFlags, probing
+from fuzzer.cli.flags import CACHE_OF_A_SEARCH, CONTENT, CREDENTIALS, OUTPUT, CommonFlags, probing, probing_with
 from fuzzer.cli.grouping import Command, option, stack
 
 CONFIG = click.Path(exists=True, resolve_path=True, path_type=Path)
 BRACKET = stack(
     option("Search", "--lo", metavar="TOKENS", type=values.length, required=True, help="A length believed good."),
     option("Search", "--hi", metavar="TOKENS", type=values.length, required=True, help="The longest length to ask."),
+    option("Search", "--axis", type=click.Choice(("prompt", "total", "output")), default="prompt", show_default=True,
+           help="What --lo and --hi count: the prompt, prompt + output, or the output after --prompt-tokens."),
+    option("Search", "--prompt-tokens", metavar="TOKENS", type=values.length, default="64", show_default=True,
+           help="The prompt of a search over outputs."),
     option("Search", "--resolution", metavar="TOKENS", type=values.length, default="1", show_default=True,
            help="How far apart last_good and first_bad may stay."),
     option("Search", "--trust-lo", is_flag=True, help="--lo is known to pass: do not verify it."),
@@ -38,6 +42,8 @@ SEARCH = stack(
            help="Round the cap down to a multiple of this."),
     option("Search", "--require", metavar="TOKENS", type=values.length,
            help="Leave with 1 unless the cap is at least this."),
+    option("Search", "--scan", metavar="[PROBES]", type=values.count, is_flag=False, flag_value="200", default="0",
+           help="Then ask places below the edge where engines like to fail: islands.  [200 where no number is given]"),
     option("Search", "--control", "controls", metavar="NAME=URL", type=values.named_url, multiple=True,
            help="The same model without the drafter: it is sent first_bad once the edge stands; repeatable."),
 )  # fmt: skip
@@ -51,10 +57,12 @@ ctxfuzz bisect --url http://localhost:8000 --lo 8k --hi 300k --require 256K
 ctxfuzz bisect --url https://pod-0.example --lo 8k --hi 1M --max-deaths 4 --json | jq .recommended_max_model_len
 ctxfuzz bisect --url http://localhost:8000 --lo 8k --hi 300k --draft-config ./drafter/config.json
 ctxfuzz bisect --target prod --lo 8k --hi 300k --control plain=http://localhost:8001
+ctxfuzz bisect --url http://localhost:8000 --lo 8k --hi 300k --cache mixed --companions 3
+ctxfuzz bisect --url http://localhost:8000 --axis output --lo 100 --hi 8k
 """,
 )
 @SEARCH
-@probing
+@probing_with(CONTENT, cache=CACHE_OF_A_SEARCH)
 def bisect(
     flags: CommonFlags,
     suspects: tuple[int, ...],

@@ -16,7 +16,7 @@ import click
 
 from fuzzer.cli import profiles, values
 from fuzzer.cli.grouping import Decorator, option, stack
-from fuzzer.model import FAIL_ON_DEFAULT, Cache, Outcome
+from fuzzer.model import FAIL_ON_DEFAULT, Caching, Outcome
 from targets.base import Mode
 from targets.table import DIALECTS
 
@@ -43,7 +43,9 @@ class CommonFlags:
     output_tokens: int = 32
     draft_tokens: int | None = None
     stream: bool = True
-    cache: Cache = "cold"
+    cache: Caching = "cold"
+    companions: int = 0
+    companion_length: int = 512
     timeout_s: float = 600.0
     health_interval_s: float = 1.0
     revival_timeout_s: float = 1800.0
@@ -103,17 +105,19 @@ TALK = stack(
 )
 OUTPUT = stack(DB, JSON, TALK)
 
-TARGET = stack(
-    option("Target", "--target", metavar="NAME", is_eager=True, expose_value=False, callback=profiles.chosen,
-           help=f"Take what is not said here from [targets.NAME] of {profiles.FILE}."),
-    option("Target", "--url", metavar="URL", required=True, type=values.url,
-           help="The endpoint, with or without /v1."),
+URL = option("Target", "--url", metavar="URL", required=True, type=values.url,
+             help="The endpoint, with or without /v1.")  # fmt: skip
+URL_OR_NONE = option("Target", "--url", metavar="URL", type=values.url, help="The endpoint, with or without /v1.")
+PROFILE = option("Target", "--target", metavar="NAME", is_eager=True, expose_value=False, callback=profiles.chosen,
+                 help=f"Take what is not said here from [targets.NAME] of {profiles.FILE}.")  # fmt: skip
+WHICH = stack(
     option("Target", "--model", metavar="NAME", help="The model to ask.  [default: the only one served]"),
     option("Target", "--engine", metavar="NAME", type=click.Choice(ENGINES), default="auto", show_default=True,
            help=f"The engine's dialect: {', '.join(ENGINES)}."),
     option("Target", "--health-url", metavar="URL", type=values.url, help="Where health is, if not beside --url."),
     option("Target", "--metrics-url", metavar="URL", type=values.url, help="Where metrics are, if not beside --url."),
 )  # fmt: skip
+TARGET = stack(PROFILE, URL, WHICH)
 
 CONTENT = option(
     "Prompt", "--content", metavar="KIND", type=click.Choice(CONTENTS), default="words", show_default=True,
@@ -131,10 +135,19 @@ PROMPT = stack(
            help="Draft tokens per step of the speculator.  [default: from metrics]"),
     option("Prompt", "--stream/--no-stream", default=True, show_default=True,
            help="Streaming shows whether prefill or decode died."),
-    option("Prompt", "--cache", type=click.Choice(("cold", "warm")), default="cold", show_default=True,
-           help="Whether the prefix cache may serve the prompt."),
+    option("Prompt", "--companions", metavar="N", type=values.count, default="0", show_default=True,
+           help="Keep so many other requests in flight beside each probe."),
+    option("Prompt", "--companion-length", metavar="TOKENS", type=values.length, default="512", show_default=True,
+           help="Prompt tokens of each companion."),
     option("Prompt", "--seed", metavar="N", type=values.count,
            help="Same seed, same prompts.  [default: drawn, and recorded]"),
+)  # fmt: skip
+
+CACHE = option("Prompt", "--cache", type=click.Choice(("cold", "warm")), default="cold", show_default=True,
+               help="Whether the prefix cache may serve the prompt.")  # fmt: skip
+CACHE_OF_A_SEARCH = option(
+    "Prompt", "--cache", type=click.Choice(("cold", "warm", "mixed")), default="cold", show_default=True,
+    help="Whether the prefix cache may serve the prompt; mixed searches warm, and decides cold.",
 )  # fmt: skip
 
 LIMITS = stack(
@@ -144,8 +157,8 @@ LIMITS = stack(
            help="Start no probe after this long: 90s, 30m, 2h."),
     option("Limits", "--timeout", "timeout_s", metavar="TIME", type=values.duration, default="600", show_default=True,
            help="The longest that one probe may take without progress."),
-    option("Limits", "--health-interval", "health_interval_s", metavar="TIME", type=values.duration, default="1",
-           show_default=True, help="How often health is asked for."),
+    option("Limits", "--health-interval", "health_interval_s", metavar="TIME", type=values.interval, default="1",
+           show_default=True, help="How often health is asked for; at least 0.5."),
     option("Limits", "--revival-timeout", "revival_timeout_s", metavar="TIME", type=values.duration, default="1800",
            show_default=True, help="How long to wait for a dead engine."),
     option("Limits", "--death-spacing", "death_spacing_s", metavar="TIME", type=values.duration, default="0",
@@ -173,16 +186,18 @@ def _bundle(command: Callable[..., Any]) -> Callable[..., Any]:
         if corpus is not None:
             kwargs["content"] = f"corpus:{corpus}"
         common = {name: kwargs.pop(name) for name in names & kwargs.keys()}
+        common["url"] = common["url"] or ""
         return command(flags=CommonFlags(**common), **kwargs)
 
     return bundled
 
 
-def probing_with(content: Decorator) -> Decorator:
-    """All common flags, with this one for the content; the command receives `flags: CommonFlags`."""
+def probing_with(content: Decorator, *, url: Decorator = URL, cache: Decorator = CACHE) -> Decorator:
+    """All common flags, with these for content, URL and cache; the command receives `flags: CommonFlags`."""
 
     def apply(command: Callable[..., Any]) -> Callable[..., Any]:
-        return stack(TARGET, CREDENTIALS, HOW_SENT, content, PROMPT, LIMITS, OUTPUT)(_bundle(command))
+        common = (PROFILE, url, WHICH, CREDENTIALS, HOW_SENT, content, PROMPT, cache, LIMITS, OUTPUT)
+        return stack(*common)(_bundle(command))
 
     return apply
 

@@ -7,16 +7,20 @@ from typing import TYPE_CHECKING
 
 from fuzzer.events import Note
 from fuzzer.model import FindingKind, Role
+from fuzzer.plans.conditions import CONDITIONS
+from fuzzer.plans.fuzz import NOT_VARIED, FuzzQuestion
 from fuzzer.plans.question import BisectQuestion
 from fuzzer.store import History
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fuzzer.cli.session import Session
     from fuzzer.model import Observation
     from fuzzer.store import Run
 
 PLANS = frozenset({"bisect", "probe"})
-CONDITIONS = ("output_tokens", "content", "mode", "stream", "cache")
+ALIKE = ("output_tokens", "content", "mode", "stream", "sent_cache", "companions", "companion_length")
 
 
 def remembered(session: Session, question: BisectQuestion) -> tuple[BisectQuestion, list[Note]]:
@@ -26,11 +30,12 @@ def remembered(session: Session, question: BisectQuestion) -> tuple[BisectQuesti
     that came to an answer.
     """
     flags, url, model, version = session.flags, session.target.url, session.survey.model or "", session.survey.version
-    if version is None or not flags.db.exists():
+    if version is None or not flags.db.exists() or question.is_turned:
         return question, []
     with History.open(flags.db) as history:
         failures = history.known_failures(url, model, version, flags.fail_on)
-        answered = [run for run in history.runs() if _is_answered(run)]
+        everything = history.runs()
+    answered = [run for run in everything if _is_answered(run)]
     notes = []
     bad_from = {run.run: run.finding.first_bad for run in answered if run.finding is not None}
     at_hi = next((one for one in failures if _tells(one.observation, question, bad_from.get(one.run))), None)
@@ -40,7 +45,45 @@ def remembered(session: Session, question: BisectQuestion) -> tuple[BisectQuesti
         question = replace(question, trust_hi=True)
     alike = [run.finding for run in answered if _alike(run, url, model, version, question)]
     good = [finding.verified_up_to for finding in alike if finding is not None and finding.verified_up_to is not None]
-    return replace(question, known_good=max(good, default=None)), notes
+    question = replace(question, known_good=max(good, default=None))
+    return _with_fuzzed(question, answered_by_fuzz(everything, url, model, version)), notes
+
+
+def last_cap(session: Session) -> int | None:
+    """The cap that was last recommended for this target, model and version; None where there was none."""
+    if not session.flags.db.exists():
+        return None
+    survey, url = session.survey, session.target.url
+    now = (url, survey.model or "", survey.version)
+    with History.open(session.flags.db) as history:
+        caps = (
+            run.finding.cap
+            for run in history.runs()
+            if run.finding is not None and (run.record.url, run.record.model, run.record.engine_version) == now
+        )
+        return next((cap for cap in caps if cap is not None), None)
+
+
+def answered_by_fuzz(runs: Sequence[Run], url: str, model: str, version: str) -> list[Run]:
+    """The runs that sampled this very build and met no failure."""
+    return [
+        run
+        for run in runs
+        if run.record.plan == "fuzz"
+        and (run.record.url, run.record.model, run.record.engine_version) == (url, model, version)
+        and run.finding is not None
+        and run.finding.kind is FindingKind.NONE
+    ]
+
+
+def _with_fuzzed(question: BisectQuestion, runs: Sequence[Run]) -> BisectQuestion:
+    """The question with what the widest of them varied."""
+    widest = max(runs, key=lambda run: FuzzQuestion.from_json(run.record.question).cap, default=None)
+    if widest is None or widest.finding is None:
+        return question
+    fixed = {name for said in widest.finding.assumes for name in said.removeprefix(NOT_VARIED).split(", ")}
+    varied = tuple(each.name for each in CONDITIONS if each.name not in fixed)
+    return replace(question, fuzzed=varied, fuzzed_cap=FuzzQuestion.from_json(widest.record.question).cap)
 
 
 def _is_answered(run: Run) -> bool:
@@ -55,7 +98,10 @@ def _alike(run: Run, url: str, model: str, version: str, question: BisectQuestio
     record = run.record
     was = (record.url, record.model, record.engine_version, record.limit)
     same_target = was == (url, model, version, question.limit)
-    return same_target and all(record.question.get(name) == getattr(question, name) for name in CONDITIONS)
+    asked = BisectQuestion.from_json(record.question)
+    return (
+        same_target and not asked.is_turned and all(getattr(asked, name) == getattr(question, name) for name in ALIKE)
+    )
 
 
 def _tells(seen: Observation, question: BisectQuestion, bad_from: int | None) -> bool:

@@ -42,13 +42,14 @@ def plan(
 ) -> None:
     """Say what a bisect would cost, and which lengths it would ask first. Needs no target, and sends nothing."""
     from fuzzer.cli import results  # noqa: PLC0415  (heavy)
+    from fuzzer.cli.questions import prompts_of  # noqa: PLC0415
     from fuzzer.cli.suspecting import suspected  # noqa: PLC0415
     from fuzzer.errors import UsageFault  # noqa: PLC0415
     from fuzzer.plans.question import BisectQuestion  # noqa: PLC0415
 
     named = suspected(suspects, draft_config, model_config)
     try:
-        question = BisectQuestion(suspects=named, **asked)
+        question = BisectQuestion(suspects=named, **prompts_of(asked, asked["output_tokens"]))
     except ValueError as error:
         raise UsageFault(f"There is nothing to ask: {error}. Choose the lengths anew.") from None
     results.emit_plan(question, as_json=json)

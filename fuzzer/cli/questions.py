@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from fuzzer.cli import memory
 from fuzzer.errors import UsageFault
+from fuzzer.model import Outcome
 from fuzzer.plans.bisect import bisect
+from fuzzer.plans.fuzz import FuzzQuestion, fuzz
 from fuzzer.plans.question import BisectQuestion
+from fuzzer.plans.same import SameQuestion, same
 from fuzzer.plans.single import single
+from fuzzer.plans.speed import SpeedQuestion, speed
 from fuzzer.plans.sweep import SweepQuestion, sweep
 from fuzzer.plans.verify import VerifyQuestion, verify
 from fuzzer.search import Suspect
@@ -21,9 +26,13 @@ if TYPE_CHECKING:
     from fuzzer.store import Run
     from targets.base import Mode
 
-Question = BisectQuestion | SweepQuestion | VerifyQuestion
+SEQUENCES = ("words", "repeat", "copy", "random")  # contents that are exact everywhere
+PASSAGES = ("code", "cjk")  # and those that a tokenizer makes exact
+BLOCK = 16  # of a KV cache, where the engine does not tell
 
-Q = TypeVar("Q", BisectQuestion, SweepQuestion, VerifyQuestion)
+Question = BisectQuestion | FuzzQuestion | SameQuestion | SpeedQuestion | SweepQuestion | VerifyQuestion
+
+Q = TypeVar("Q", BisectQuestion, FuzzQuestion, SameQuestion, SpeedQuestion, SweepQuestion, VerifyQuestion)
 
 
 class Kind(NamedTuple):
@@ -36,6 +45,9 @@ class Kind(NamedTuple):
 KINDS = {
     "bisect": Kind(BisectQuestion, bisect),
     "probe": Kind(BisectQuestion, single),
+    "speed": Kind(SpeedQuestion, speed),
+    "fuzz": Kind(FuzzQuestion, fuzz),
+    "same": Kind(SameQuestion, same),
     "sweep": Kind(SweepQuestion, sweep),
     "verify": Kind(VerifyQuestion, verify),
 }
@@ -60,10 +72,25 @@ def to_bisect(session: Session, asked: Mapping[str, Any], suspects: Sequence[Sus
 
     To the suspects that were named come those that the target tells: other limits of its own, and its KV capacity.
     """
+    traits = session.target.traits
+    if asked.get("axis") == "output" and not (traits.ignore_eos or traits.min_tokens):
+        raise UsageFault(
+            f"{session.survey.engine} ends an answer where it likes: --axis output needs one that can be told not to."
+        )
     told = [Suspect(value, name) for name, value in session.survey.limits.items() if value != session.survey.limit]
     if session.company.kv_tokens is not None:
         told.append(Suspect(session.company.kv_tokens, "the KV capacity"))
-    return _question(session, suspects=(*suspects, *told), **asked)
+    return _question(session, suspects=(*suspects, *told), **prompts_of(asked, session.flags.output_tokens))
+
+
+def prompts_of(asked: Mapping[str, Any], output_tokens: int) -> dict[str, Any]:
+    """The fields with `lo` and `hi` as prompts, where they were given as sums. Raises UsageFault."""
+    if asked.get("axis") != "total":
+        return dict(asked)
+    lo, hi = asked["lo"] - output_tokens, asked["hi"] - output_tokens
+    if lo < 1:
+        raise UsageFault(f"--lo ({asked['lo']}) leaves no prompt beside {output_tokens} output tokens: raise it.")
+    return {**asked, "lo": lo, "hi": hi}
 
 
 def to_probe(session: Session, length: int) -> Asked:
@@ -84,6 +111,29 @@ def to_sweep(session: Session, lengths: Sequence[int], contents: Sequence[str], 
     return _of(SweepQuestion, session, lengths=tuple(lengths), contents=given, keep_going=keep_going)
 
 
+def to_speed(
+    session: Session, lengths: Sequence[int], contents: Sequence[str], concurrencies: Sequence[int], repeats: int
+) -> SpeedQuestion:
+    """The question of `speed`; a corpus takes the place of the contents. Raises UsageFault."""
+    if session.flags.companions:
+        raise UsageFault("A cell says how many requests are in flight: give --concurrency N,... and no --companions.")
+    content = session.flags.content
+    given = (content,) if content.startswith("corpus:") else tuple(contents)
+    asked = {"lengths": tuple(lengths), "contents": given, "concurrencies": tuple(concurrencies), "repeats": repeats}
+    return _of(SpeedQuestion, session, **asked)
+
+
+def to_same(session: Session, lengths: Sequence[int], contents: Sequence[str]) -> SameQuestion:
+    """The question of `same`; a corpus takes the place of the contents. Raises UsageFault.
+
+    What is garbled is compared like any other answer: greedy text runs into loops of its own accord.
+    """
+    content = session.flags.content
+    given = (content,) if content.startswith("corpus:") else tuple(contents)
+    question = _of(SameQuestion, session, lengths=tuple(lengths), contents=given)
+    return replace(question, fail_on=question.fail_on - {Outcome.GARBLED})
+
+
 def to_verify(session: Session, cap: int, first_bad: int | None) -> VerifyQuestion:
     """The question of `verify`. Text and chat are asked where their length can be exact. Raises UsageFault."""
     flags, survey = session.flags, session.survey
@@ -93,6 +143,28 @@ def to_verify(session: Session, cap: int, first_bad: int | None) -> VerifyQuesti
     return _of(
         VerifyQuestion, session, cap=cap, first_bad=first_bad, far=2 * max(cap, first_bad or 0), modes=modes
     )  # fmt: skip
+
+
+def to_fuzz(session: Session, cap: int | None, **asked: Any) -> FuzzQuestion:  # noqa: ANN401  (its own flags)
+    """The question of `fuzz`: under which cap, in every way whose length can be exact here. Raises UsageFault."""
+    flags, survey = session.flags, session.survey
+    given = cap or memory.last_cap(session)
+    if given is None:
+        raise UsageFault("Which cap? runs.db has recommended none for this target: give --cap TOKENS.")
+    exact = survey.has_tokenize or flags.tokenizer is not None
+    others: tuple[Mode, ...] = ("text", "chat") if exact and flags.mode is None else ()
+    contents = SEQUENCES + (PASSAGES if exact else ())
+    return _of(
+        FuzzQuestion,
+        session,
+        cap=given,
+        seed=flags.seed or 0,
+        contents=tuple(dict.fromkeys((flags.content, *contents))),
+        modes=tuple(dict.fromkeys((session.mode, *others))),
+        block=session.company.block_size or BLOCK,
+        kv_tokens=session.company.kv_tokens,
+        **asked,
+    )
 
 
 def _question(session: Session, **asked: Any) -> BisectQuestion:  # noqa: ANN401  (fields of the question)
@@ -113,8 +185,9 @@ def _of(kind: type[Q], session: Session, **asked: Any) -> Q:  # noqa: ANN401  (f
             content=flags.content,
             mode=session.mode,
             stream=flags.stream,
-            cache=flags.cache,
-            **asked,
+            companions=flags.companions,
+            companion_length=flags.companion_length,
+            **{"cache": flags.cache, **asked},
         )
     except ValueError as error:
         raise UsageFault(f"There is nothing to ask: {error}. Choose the lengths anew.") from None

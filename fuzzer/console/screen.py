@@ -73,7 +73,7 @@ class Screen:
         if bracket is None:
             return
         whole = Axis(bracket.low, bracket.high, max(width - 1, 10))
-        sent = self.view.sending.spec.length if self.view.sending is not None else None
+        sent = _sent(self.view.sending, bracket)
         for axis in (whole, zoom(whole, bracket.last_good, bracket.first_bad)):
             if axis is None:
                 continue
@@ -105,6 +105,13 @@ class Screen:
             yield "note", Text(plain(view.note.text), "yellow" if view.note.level == "warning" else "default")
 
 
+def _sent(started: ProbeStarted | None, bracket: Bracket) -> int | None:
+    """Where the probe in flight is on the line."""
+    if started is None:
+        return None
+    return started.spec.output_tokens if bracket.counts == "output" else started.spec.length
+
+
 def draw(cells: list[Ground], *, ascii_only: bool) -> Text:
     glyphs = ASCII_GLYPHS if ascii_only else GLYPHS
     return Text.assemble(
@@ -121,7 +128,8 @@ def ends(axis: Axis) -> Text:
 def _edge(bracket: Bracket) -> Text:
     low = bracket.low if bracket.last_good is None else bracket.last_good
     high = bracket.high if bracket.first_bad is None else bracket.first_bad
-    good = "nothing passed yet" if bracket.last_good is None else f"good to {tokens(bracket.last_good)}"
+    unit = " output tokens" if bracket.counts == "output" else ""
+    good = "nothing passed yet" if bracket.last_good is None else f"good to {tokens(bracket.last_good)}{unit}"
     bad = "nothing failed yet" if bracket.first_bad is None else f"bad from {tokens(bracket.first_bad)}"
     return Text.assemble((good, "green"), ", ", (bad, "red"), (f", {tokens(max(high - low - 1, 0))} between", "dim"))
 

@@ -21,7 +21,11 @@ from fuzzer.plans.narrowing import narrow
 from fuzzer.plans.noise import other_cause, outlive, settle_noise
 from fuzzer.plans.opening import baseline, verify_lo
 from fuzzer.plans.question import BisectQuestion
+from fuzzer.plans.scan import scan
+from fuzzer.plans.scout import Stages, scouted_next, with_scouted
 from fuzzer.plans.speculation import where_speculation_ends
+from fuzzer.plans.turned import corner_of_output, told_of_output, turned_spec
+from fuzzer.plans.warmth import prime
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -43,18 +47,42 @@ LACKING: tuple[Callable[[Ledger], ProbeSpec | Finding | None], ...] = (
     confirm_bad,
     outlive,
     settle_axis,
+    scan,
     near_limit,
     near_learnt_limit,
     where_speculation_ends,
 )
+# What has no meaning where output tokens are the length, and the prompt is held.
+ON_THE_PROMPT = frozenset({insure, settle_axis, scan, near_limit, near_learnt_limit, where_speculation_ends})
 
 
 def bisect(question: BisectQuestion, facts: Iterable[Observation] = ()) -> Plan:
     """A plan that answers the question. `facts` are observations of an earlier session that are taken as they are."""
-    ledger = Ledger(question, facts)
-    while not isinstance(step := next_step(ledger), Finding):
-        ledger.take((yield step))
+    stages = Stages(question, facts)
+    while not isinstance(step := _next_step(stages, question), Finding):
+        stages.take((yield step))
     return step
+
+
+def _next_step(stages: Stages, question: BisectQuestion) -> ProbeSpec | Finding:
+    """The probe that is lacking most, the scout's first, or the finding."""
+    if question.is_turned:
+        return _next_output(stages.search, question.output_tokens)
+    if stages.scout is None:
+        return next_step(stages.search)
+    scouted = scouted_next(stages.scout) if stages.is_scouting else None
+    step = scouted or next_step(stages.search)
+    return with_scouted(step, stages.scout) if isinstance(step, Finding) else step
+
+
+def _next_output(ledger: Ledger, output_tokens: int) -> ProbeSpec | Finding:
+    """The same on the output axis: the edge, and then what its cap admits."""
+    step = next_step(ledger)
+    if isinstance(step, ProbeSpec):
+        return turned_spec(step)
+    is_edge = step.halt is None and step.first_bad is not None
+    corner = corner_of_output(ledger, output_tokens) if is_edge else None
+    return corner or told_of_output(ledger, step, output_tokens)
 
 
 def next_step(ledger: Ledger) -> ProbeSpec | Finding:
@@ -65,6 +93,8 @@ def next_step(ledger: Ledger) -> ProbeSpec | Finding:
         return not_by_length(ledger.without(other.discarded), other.why)
     again = wait(ledger)
     step = again if again is not None and _affordable(ledger, again) else _lacking(ledger)
+    if isinstance(step, ProbeSpec) and (first := prime(ledger, step)) is not None and _affordable(ledger, first):
+        step = first
     question = ledger.question
     if isinstance(step, ProbeSpec) and question.max_time_s is not None and ledger.over_s >= question.max_time_s:
         if (last := short_corner(ledger, cap_of(ledger, halted=True))) is not None and _affordable(ledger, last):
@@ -77,6 +107,8 @@ def _lacking(ledger: Ledger) -> ProbeSpec | Finding:
     """What is lacking and affordable. Ground that is too dear is left out, and the finding says so."""
     halted = False
     for need in LACKING:
+        if ledger.question.is_turned and need in ON_THE_PROMPT:
+            continue
         step = need(ledger)
         if isinstance(step, Finding):
             return step

@@ -9,25 +9,30 @@ from fuzzer.model import Finding, FindingKind, Flaky, Halt, Observation, Outcome
 from fuzzer.plans.axis import axis_words, cause_for, left_for_drafts
 from fuzzer.plans.corners import failed_corner, refused_corners, unknown_corners
 from fuzzer.plans.limits import learnt_limit, limit_failure, over_limit_seen, reached_limit
+from fuzzer.plans.scan import Island, cap_below_islands, islands, scanned
 from fuzzer.plans.speculation import speculation_off_from
+from fuzzer.plans.warmth import hit_words
 from fuzzer.recommend import cap_below, confidence_of, flaky
 
 if TYPE_CHECKING:
     from fuzzer.plans.ledger import Ledger
+    from fuzzer.plans.question import BisectQuestion
 
 MONOTONE = "failure is monotone in prompt, in prompt + output, or in prompt + output + a constant"
-NOT_TRIED = (
-    "companions, other contents, a warm prefix and other outputs were not tried; "
-    "once the cap is set, `ctxfuzz verify` fills it"
-)
 
 
 def cap_of(ledger: Ledger, *, halted: bool) -> int | None:
     """The cap that the observations carry, before its corners are looked at; None where there is none to recommend."""
     bounds, question = ledger.bounds, ledger.question
-    if bounds.last_good is None or not ledger.at(bounds.last_good).passes:
+    passes = [] if bounds.last_good is None else ledger.at(bounds.last_good).passes
+    if question.companions:
+        passes = [seen for seen in passes if seen.spec.companions]  # the short prompt went alone
+    if question.is_turned or bounds.last_good is None or not passes:
         return None
     covered = cap_below(bounds.last_good, round_to=question.round_to, margin=left_for_drafts(ledger))
+    if islands(ledger):
+        ground = cap_below_islands(ledger)
+        return None if ground is None else cap_below(ground, round_to=question.round_to)
     if halted:
         return covered
     if bounds.first_bad is not None:
@@ -73,6 +78,8 @@ def conclude(ledger: Ledger) -> Finding:
         why = f"{failed[0]} prompt tokens with {failed[1]} asked fail although a cap of {cap} would admit them"
         return inconclusive(ledger, Halt.CONTRADICTION, why)
     kind, reason = _verdict(ledger)
+    if found := islands(ledger):
+        kind = FindingKind(found[0].outcome)
     return _finding(ledger, kind, reason, cap, None)
 
 
@@ -110,7 +117,7 @@ def _boundary(ledger: Ledger, first_bad: int) -> tuple[FindingKind, str]:
 
 
 def _finding(ledger: Ledger, kind: FindingKind, reason: str, cap: int | None, halt: Halt | None) -> Finding:
-    bounds = ledger.bounds
+    bounds, question = ledger.bounds, ledger.question
     cause = None if kind is FindingKind.CLEAN_LIMIT else cause_for(ledger)
     refused = [seen.length for seen in ledger.evidence if seen.outcome is Outcome.REJECTED]
     off_from, off_words = speculation_off_from(ledger)
@@ -119,7 +126,7 @@ def _finding(ledger: Ledger, kind: FindingKind, reason: str, cap: int | None, ha
     if first_bad is not None and kind is FindingKind.CLEAN_LIMIT:
         first_bad = None
     verified = ledger.verified()
-    island = min(ledger.islands, default=None)
+    island = min([*ledger.islands, *(one.first for one in islands(ledger))], default=None)
     if island is not None and cap is not None and cap > island:
         cap = None  # it would admit the island
     good = ledger.at(verified).passes if verified is not None else []
@@ -131,10 +138,11 @@ def _finding(ledger: Ledger, kind: FindingKind, reason: str, cap: int | None, ha
         last_good=verified,
         first_bad=first_bad,
         last_good_total=max((seen.total for seen in good), default=None),
+        first_bad_total=None if first_bad is None else first_bad + question.output_at(first_bad),
         first_rejected=min((length for length in refused if length > (bounds.last_good or 0)), default=None),
         verified_up_to=verified if island is None or verified is None else min(verified, island - 1),
         flaky=_flaky(ledger),
-        islands=tuple((length, length) for length in ledger.islands),
+        islands=_islands(ledger),
         cap=cap,
         cause=str(cause) if cause else None,
         confidence=confidence_of(len(good), len(at_good), len(bad)),
@@ -145,10 +153,26 @@ def _finding(ledger: Ledger, kind: FindingKind, reason: str, cap: int | None, ha
 
 
 def _but_islands(ledger: Ledger) -> str:
+    if found := islands(ledger):
+        return "; but " + "; ".join(map(_island_words, found)) + ", and the cap is below that"
     if not ledger.islands:
         return ""
     alone = ", ".join(map(str, ledger.islands))
     return f"; but {alone} fails, alone, and a cap cannot leave that out and keep what is above it"
+
+
+def _islands(ledger: Ledger) -> tuple[tuple[int, int], ...]:
+    """Those that a scan measured, and what the search itself met."""
+    measured = [(one.first, one.last) for one in islands(ledger)]
+    met = [(at, at) for at in ledger.islands if not any(first <= at <= last for first, last in measured)]
+    return tuple(sorted([*measured, *met]))
+
+
+def _island_words(island: Island) -> str:
+    where = f"{island.first}" if island.first == island.last else f"{island.first} to {island.last}"
+    width = "" if island.is_measured else " or more"
+    words = f": {island.signature}" if island.signature else ""
+    return f"{where}{width}, an island, ends in {island.outcome}{words}"
 
 
 def _flaky(ledger: Ledger) -> Flaky | None:
@@ -165,8 +189,12 @@ def _assumes(ledger: Ledger, cap: int | None) -> tuple[str, ...]:
     bounds, question = ledger.bounds, ledger.question
     said = []
     if cap is not None:
-        said += [MONOTONE, NOT_TRIED]
+        said += [MONOTONE, not_tried(question, cap)]
+        if question.scan:
+            said.append("{} of the {} places below the edge where engines like to fail passed".format(*scanned(ledger)))
         said += [f"({length}, {output}) was refused" for length, output in refused_corners(ledger, cap)]
+    if (hits := hit_words(ledger)) is not None:
+        said.append(hits)
     if question.trust_lo and not ledger.at(question.start).passes:
         said.append(f"lo ({question.start}) was trusted, not sent")
     said += [
@@ -177,6 +205,28 @@ def _assumes(ledger: Ledger, cap: int | None) -> tuple[str, ...]:
     if drafts := left_for_drafts(ledger):
         said.append(f"the cap leaves {drafts} tokens for drafts that are accepted more often than ours")
     return tuple(said)
+
+
+def not_tried(question: BisectQuestion, cap: int) -> str:
+    """What else a cap admits, under which nothing was sent: neither here, nor by a fuzz that went as far."""
+    fuzzed = question.fuzzed if question.fuzzed_cap >= cap else ()
+    tried = {"companions"} if question.companions else set()
+    others = [words for name, words in _others(question).items() if name not in {*tried, *fuzzed}]
+    filled = "once the cap is set, `ctxfuzz verify` fills it"
+    if not others:
+        return f"what else it admits was sampled by `ctxfuzz fuzz`, not tried out; {filled}"
+    listed = " and ".join([", ".join(others[:-1]), others[-1]] if len(others) > 1 else others)
+    sampled = "" if not fuzzed else f" (sampled by `ctxfuzz fuzz`, and nothing failed: {', '.join(fuzzed)})"
+    return f"{listed} were not tried{sampled}; {filled}"
+
+
+def _others(question: BisectQuestion) -> dict[str, str]:
+    return {
+        "companions": "companions",
+        "content": "other contents",
+        "cache": "a cold prompt" if question.cache == "warm" else "a warm prefix",
+        "output": "other outputs",
+    }
 
 
 def _times(failures: list[Observation]) -> str:

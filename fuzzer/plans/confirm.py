@@ -31,9 +31,10 @@ def confirm_while_fresh(ledger: Ledger) -> ProbeSpec | None:
     probability of one half on.
     """
     bounds = ledger.bounds
-    if bounds.noisy or bounds.first_bad is None or not ledger.evidence or is_confirmed_bad(ledger):
+    last = ledger.last_real(ledger.evidence)
+    if bounds.noisy or bounds.first_bad is None or last is None or is_confirmed_bad(ledger):
         return None
-    if ledger.evidence[-1].length != bounds.first_bad or not took_the_engine_down(ledger):
+    if last.length != bounds.first_bad or not took_the_engine_down(ledger):
         return None
     belief = belief_of(ledger.question, ledger.draft_tokens)
     if not is_closed(ledger) and belief.chance(bounds.low, bounds.high, bounds.first_bad - 1) <= 0.5:

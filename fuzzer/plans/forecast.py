@@ -13,14 +13,16 @@ from fuzzer.plans.axis import settle_axis
 from fuzzer.plans.conclusion import cap_of
 from fuzzer.plans.confirm import is_confirmed_bad
 from fuzzer.plans.corners import corners_lacking
-from fuzzer.plans.ledger import Ledger
-from fuzzer.plans.narrowing import belief_of, is_closed, search_of
+from fuzzer.plans.narrowing import belief_of, hinted_next, is_closed, search_of
+from fuzzer.plans.scout import Stages
 from fuzzer.recommend import passes_needed
 
 if TYPE_CHECKING:
+    from fuzzer.plans.ledger import Ledger
     from fuzzer.plans.question import BisectQuestion
 
 EDGES = 48
+PRIMES = 2  # after each death, where the cache is to be warm
 CORNERS = 3
 AROUND_THE_EDGE = 2  # passes that tell on which sum it lies
 
@@ -36,7 +38,16 @@ class Forecast:
 
 def forecast(question: BisectQuestion) -> Forecast:
     """What a run is expected to take, before anything is sent."""
-    return forecast_from(Ledger(question))
+    return forecast_of(Stages(question))
+
+
+def forecast_of(stages: Stages) -> Forecast:
+    """What is expected still. After a scout the cold search asks its two lengths again, the bad one twice."""
+    left = forecast_from(stages.current)
+    if not stages.is_scouting:
+        return left
+    again = _chance_of_edge(stages.current, stages.current.bounds.low)
+    return Forecast(left.probes + 2 + again, left.deaths + again, left.seconds)
 
 
 def forecast_from(ledger: Ledger) -> Forecast:
@@ -54,13 +65,15 @@ def forecast_from(ledger: Ledger) -> Forecast:
     around = int(settle_axis(ledger) is not None) if is_closed(ledger) else AROUND_THE_EDGE * question.attribute_axis
     good = searched.probes - searched.deaths + opening + passes + around + corners
     bad = searched.deaths + confirming
-    seconds = good * good_s + bad * bad_s if ledger.costs.passes else None
-    return Forecast(good + bad, bad, seconds)
+    primes = PRIMES * bad if question.cache == "warm" else 0.0
+    seconds = good * good_s + bad * (bad_s + ledger.refill_s) if ledger.costs.passes else None
+    return Forecast(good + bad + primes, bad, seconds)
 
 
-def bracket_of(ledger: Ledger) -> Bracket:
+def bracket_of(stages: Stages) -> Bracket:
     """Where the search stands and what is left of it, for the live view."""
-    bounds, question, left = ledger.bounds, ledger.question, forecast_from(ledger)
+    ledger, left = stages.current, forecast_of(stages)
+    bounds, question = ledger.bounds, ledger.question
     return Bracket(
         last_good=bounds.last_good,
         first_bad=bounds.first_bad,
@@ -69,6 +82,7 @@ def bracket_of(ledger: Ledger) -> Bracket:
         deaths=ledger.deaths,
         max_deaths=question.max_deaths,
         probes=len(ledger.seen),
+        counts="output" if question.is_turned else "prompt",
         expected_deaths=left.deaths,
         expected_probes=left.probes,
         expected_s=left.seconds,
@@ -83,6 +97,8 @@ def _chance_of_edge(ledger: Ledger, low: int) -> float:
 
 def _search(ledger: Ledger, low: int, high: int) -> Forecast:
     """The means over edges that stand for the belief. Brackets that they share are decided once."""
+    if hinted_next(ledger) is not None:
+        return Forecast(2, 1, None)
     question = ledger.question
     search = search_of(question, ledger.draft_tokens)
     edges = belief_of(question, ledger.draft_tokens).quantiles(low, high, EDGES)

@@ -17,13 +17,15 @@ from typing import TYPE_CHECKING
 from fuzzer.model import Corroboration, Observation, Outcome, Role, Side, side_of
 from fuzzer.recommend import is_sound, passes_needed
 from fuzzer.search import Costs
+from fuzzer.search.costs import DEATH_IN_PASSES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from fuzzer.plans.question import BisectQuestion
 
 CHANCES = 4
+MOST_PASSES_A_DEATH = 100  # passes out of the cache cost next to nothing, but hundreds of them are wear
 
 
 @dataclass(slots=True)
@@ -81,17 +83,23 @@ class Bounds:
 class Ledger:
     """The fold of a run's observations. Grows by `take` alone."""
 
-    def __init__(self, question: BisectQuestion, facts: Iterable[Observation] = ()) -> None:
+    def __init__(
+        self, question: BisectQuestion, facts: Iterable[Observation] = (), *, hint: tuple[int, ...] = ()
+    ) -> None:
+        """`hint`: lengths between which the edge seems to lie, by what is no evidence here."""
         self.question = question
+        self.hint = hint
         self.seen: list[Observation] = []
         self.evidence: list[Observation] = []
         self.by_role: dict[Role, list[Observation]] = {}
         self.deaths = 0
         self.costs = Costs()
+        self.refill_s = 0.0  # what it takes to read into an empty cache what a death has thrown out of it
         self._drafted: int | None = None
         self._doubted: Counter[tuple[int, int]] = Counter()
         self._counted: dict[tuple[int, int], Tally] = {}
         self._asked: dict[tuple[int, int], Tally] = {}
+        self.scanned: dict[int, Tally] = {}  # by length as asked: what a scan showed, which the line knows nothing of
         self._line: list[tuple[int, Tally]] = []
         self.islands: tuple[int, ...] = ()
         self.bounds = self._bounds()
@@ -100,18 +108,19 @@ class Ledger:
 
     def without(self, discarded: frozenset[int]) -> Ledger:
         """The same run, had these observations (by `seq`) said nothing."""
-        return Ledger(self.question, [seen for seen in self.seen if seen.seq not in discarded])
+        return Ledger(self.question, [seen for seen in self.seen if seen.seq not in discarded], hint=self.hint)
 
     def take(self, seen: Observation) -> None:
         """Take one more observation, in the order in which they were made."""
         self.deaths += seen.deaths or int(seen.wedged)
-        follows_a_wedge = bool(self.seen) and self.seen[-1].wedged
+        is_fresh = self._is_fresh(seen)
         self.seen.append(seen)
+        if not self.question.owns(seen.spec):
+            return
         if seen.blames in {"previous", "nobody"}:
             self._doubt_previous(blamed=seen.blames == "previous")
         elif seen.outcome.is_evidence:
-            # A wedged engine serves again only after a restart, whether or not its death was seen.
-            self.evidence.append(replace(seen, fresh=True) if follows_a_wedge else seen)
+            self.evidence.append(replace(seen, fresh=is_fresh))
             self._file(self.evidence[-1])
         else:
             return
@@ -127,6 +136,27 @@ class Ledger:
         """When the last probe was over: active seconds of the run."""
         return self.seen[-1].over_s if self.seen else 0.0
 
+    def last_real(self, observations: Sequence[Observation]) -> Observation | None:
+        """The last of them, but for primes that left the engine as it was."""
+        return next((seen for seen in reversed(observations) if not self._only_primed(seen)), None)
+
+    def _only_primed(self, seen: Observation) -> bool:
+        harmless = not (seen.deaths or seen.wedged) and side_of(seen.outcome, self.question.fail_on) is not Side.BAD
+        return seen.spec.role is Role.PRIME and harmless
+
+    def _is_fresh(self, seen: Observation) -> bool:
+        """Is it the first real request of a life that began during this run? Primes are none.
+
+        A wedged engine serves again only after a restart, whether or not its death was seen.
+        """
+        before = self.last_real(self.seen)
+        if before is None or seen.fresh:
+            return seen.fresh
+        if before.wedged:
+            return True
+        was_primed = before is not self.seen[-1]
+        return was_primed and before.deaths > 0 and before.blames != "nobody"
+
     def at(self, length: int, output_tokens: int | None = None) -> Tally:
         """The evidence at a point, as counted or else as asked; on the line where no output tokens are given."""
         point = (length, self.question.output_at(length) if output_tokens is None else output_tokens)
@@ -135,6 +165,13 @@ class Ledger:
     def has_asked(self, length: int, output_tokens: int) -> bool:
         """Was this point asked, whatever was counted?"""
         return (length, output_tokens) in self._asked
+
+    def at_place(self, length: int) -> Tally:
+        """What a scan showed of a length, else what the search did."""
+        return self.scanned.get(length) or self.at(length)
+
+    def has_scanned(self, length: int) -> bool:
+        return length in self.scanned
 
     def missed(self, length: int) -> bool:
         """Was this length asked on the line, and another one counted?"""
@@ -169,6 +206,10 @@ class Ledger:
     def search_price(self, length: int) -> tuple[float, float]:
         """What it costs to settle a length as good, and as bad. A noisy edge takes repetitions for either."""
         good, bad = self.costs.price(length)
+        if self.refill_s:
+            is_known = self.costs.latest is not None
+            dear = bad + self.refill_s if is_known else max(bad, DEATH_IN_PASSES * self.refill_s)
+            bad = min(dear, max(bad, MOST_PASSES_A_DEATH * good))
         if not self.bounds.noisy:
             return good, bad
         needed = passes_needed(self._confidence(noisy=True), self.question.tolerate)
@@ -184,13 +225,25 @@ class Ledger:
         return 1 - (risk / CHANCES if noisy else risk)
 
     def _file(self, seen: Observation) -> None:
-        self.costs.learn(seen)
+        if self._filled_the_cache(seen):
+            self.refill_s = max(self.refill_s, seen.cost_s)
+        else:
+            self.costs.learn(seen)
         self.by_role.setdefault(seen.spec.role, []).append(seen)
         side = side_of(seen.outcome, self.question.fail_on)
+        if seen.spec.role is Role.SCAN:
+            self.scanned.setdefault(seen.spec.length, Tally()).add(seen, side)
+            return
         for tallies, length in ((self._counted, seen.length), (self._asked, seen.spec.length)):
             tallies.setdefault((length, seen.spec.output_tokens), Tally()).add(seen, side)
         if side is Side.GOOD:
             self._learn_draft_tokens(seen)
+
+    def _filled_the_cache(self, seen: Observation) -> bool:
+        """Was a warm prompt read anew for the most part? Then it tells nothing of what a search on the cache costs."""
+        if seen.spec.cache == "cold" or seen.cached_tokens is None or seen.length <= self.question.baseline:
+            return False
+        return 2 * seen.cached_tokens < seen.length and side_of(seen.outcome, self.question.fail_on) is Side.GOOD
 
     def _learn_draft_tokens(self, seen: Observation) -> None:
         per_draft = seen.draft.tokens_per_draft if seen.draft else None
@@ -205,6 +258,8 @@ class Ledger:
         """
         if not self.evidence or side_of(self.evidence[-1].outcome, self.question.fail_on) is not Side.GOOD:
             return
+        if not self.question.owns(self.seen[-2].spec):
+            return
         previous = self.evidence.pop()
         point = (previous.length, previous.spec.output_tokens)
         if blamed or self._doubted[point]:
@@ -213,7 +268,8 @@ class Ledger:
             )
         if not blamed:
             self._doubted[point] += 1
-        self._counted, self._asked, self.by_role, self.costs = {}, {}, {}, Costs()
+        self._counted, self._asked, self.by_role, self.costs, self.refill_s = {}, {}, {}, Costs(), 0.0
+        self.scanned = {}
         for seen in self.evidence:
             self._file(seen)
 

@@ -39,7 +39,8 @@ def belief_of(question: BisectQuestion, draft_tokens: int | None) -> Belief:
 def suspects_of(question: BisectQuestion) -> tuple[Suspect, ...]:
     """The suspects of a question: those that were named, the limit, and round numbers."""
     limit = () if question.limit is None else (Suspect(question.limit, "the advertised limit"),)
-    return suspects_within(question.baseline, question.top, (*question.suspects, *limit))
+    highest = question.top + (question.output_tokens if question.is_turned else 0)
+    return suspects_within(question.baseline, highest, (*question.suspects, *limit))
 
 
 def is_closed(ledger: Ledger) -> bool:
@@ -60,12 +61,23 @@ def narrow(ledger: Ledger) -> ProbeSpec | None:
         return question.spec(question.known_good, Role.SEARCH, "an earlier run recorded that it passes")
     if bounds.noisy:
         return _repeat(ledger)
+    if (hinted := hinted_next(ledger)) is not None:
+        return question.spec(
+            hinted, Role.SEARCH, "an end of the edge on a warm prefix: is it one of a cold prompt too?"
+        )
     length = _choice(ledger)
     while ledger.missed(length):  # prompts of this mode come in steps
         length += 1
     if length >= bounds.high:
         return None  # the bracket is one step wide
     return question.spec(length, Role.SEARCH, f"the edge is in {bounds.low} .. {bounds.high - 1}")
+
+
+def hinted_next(ledger: Ledger) -> int | None:
+    """The next length of the hint that was not asked, and that may still be either good or bad."""
+    bounds, output_at = ledger.bounds, ledger.question.output_at
+    inside = (length for length in ledger.hint if bounds.low < length < bounds.high)
+    return next((length for length in inside if not ledger.has_asked(length, output_at(length))), None)
 
 
 def _choice(ledger: Ledger) -> int:
@@ -76,14 +88,16 @@ def _choice(ledger: Ledger) -> int:
 def _repeat(ledger: Ledger) -> ProbeSpec:
     """On a noisy edge a length is asked until it fails, or until its passes bear the claim."""
     bounds = ledger.bounds
-    last = ledger.evidence[-1]
-    unsettled = last.spec.role is Role.SEARCH and bounds.low < last.length < bounds.high
-    length = last.length if unsettled else _choice(ledger)
+    last = ledger.last_real(ledger.evidence)
+    if last is not None and last.spec.role is Role.SEARCH and bounds.low < last.length < bounds.high:
+        length = last.length
+    else:
+        length = _choice(ledger)
     passes = len(ledger.at(length).passes)
     return ledger.question.spec(length, Role.SEARCH, f"a noisy edge: {length} has passed {passes} times, not enough")
 
 
 def took_the_engine_down(ledger: Ledger) -> bool:
     """Is the engine fresh: was a death the last thing that happened?"""
-    last = ledger.seen[-1]
-    return bool(last.deaths or last.wedged) and last.outcome in {Outcome.DEATH, Outcome.HANG}
+    last = ledger.last_real(ledger.seen)
+    return last is not None and bool(last.deaths or last.wedged) and last.outcome in {Outcome.DEATH, Outcome.HANG}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fuzzer.model import Finding, FindingKind, Halt, ProbeSpec, Role
+from fuzzer.plans.narrowing import hinted_next
 
 if TYPE_CHECKING:
     from fuzzer.plans.ledger import Ledger
@@ -27,10 +28,12 @@ def baseline(ledger: Ledger) -> ProbeSpec | Finding | None:
 
 
 def verify_lo(ledger: Ledger) -> ProbeSpec | None:
-    """`lo` passes, or fails twice: then the search goes on below it."""
+    """`lo` passes, or fails twice: then the search goes on below it. A longer prompt that passes speaks for it."""
     question = ledger.question
     tally = ledger.at(question.start)
     if question.trust_lo or tally.passes or tally.refusals or len(tally.all_failures) >= 2:
+        return None
+    if hinted_next(ledger) is not None or not ledger.bounds.low <= question.start <= ledger.bounds.high:
         return None
     if tally.all_failures:
         return question.spec(question.start, Role.LO, "lo failed: once more, on an engine that is well")

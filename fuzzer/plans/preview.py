@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fuzzer.plans.ledger import Ledger
 from fuzzer.plans.narrowing import belief_of, search_of
+from fuzzer.plans.scout import Stages
 
 if TYPE_CHECKING:
     from fuzzer.plans.question import BisectQuestion
@@ -25,7 +25,8 @@ class Step:
 
 def first_steps(question: BisectQuestion) -> tuple[Step, ...]:
     """The first lengths of the search, as long as each of them passes."""
-    ledger = Ledger(question)
+    ledger = Stages(question).current
+    question = ledger.question
     search = search_of(question, ledger.draft_tokens)
     belief = belief_of(question, ledger.draft_tokens)
     low, high = question.start, question.top if question.top_is_trusted else question.top + 1

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
-from fuzzer.model import FAIL_ON_DEFAULT, Cache, Outcome, ProbeSpec, Role
+from fuzzer.model import FAIL_ON_DEFAULT, Cache, Caching, Outcome, ProbeSpec, Role
+from fuzzer.plans.terms import COMPANION_LENGTH, companions_of
 from fuzzer.search import Suspect
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from targets.base import Mode
 
 Strategy = Literal["auto", "halving"]
+SearchAxis = Literal["prompt", "total", "output"]
 
 BASELINE_LENGTH = 64
 ENOUGH_TO_DRAFT = 16  # one output token is the prefill's own: nothing is drafted for it, and k stays unknown
@@ -21,12 +23,18 @@ ENOUGH_TO_DRAFT = 16  # one output token is the prefill's own: nothing is drafte
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BisectQuestion:
-    """Lengths are prompt tokens, as the server counts them.
+    """Lengths are prompt tokens, as the server counts them; on the axis `output` they are output tokens, asked for
+    after a prompt of `prompt_tokens`. `total` only says that the user thinks in sums: `lo` and `hi` are prompts all the
+    same.
 
     `limit` is what the target advertises; `hi` may be left out where it is known. `trust_hi`: `hi` is known to fail.
     `known_good` is a last_good that an earlier run recorded for the same target: with `max_deaths` 0 nothing above it
     (or above `lo`) is sent. `draft_tokens` is k where the user tells it; the counters of the run come first.
     `attribute_axis`: once the edge stands, other outputs around it tell on which sum it lies.
+    `cache`: mixed looks on a warm prefix first, and decides and confirms cold.
+    `fuzzed`: conditions that samples up to `fuzzed_cap` tokens have varied for this build, and nothing failed.
+    `scan`: so many probes may go to places below the edge where engines like to fail; 0: none.
+    `companions`: so many other requests of ours, of `companion_length` tokens, are in flight beside every probe.
 
     Raises ValueError where the lengths do not leave anything to ask.
     """
@@ -54,7 +62,14 @@ class BisectQuestion:
     content: str = "words"
     mode: Mode = "ids"
     stream: bool = True
-    cache: Cache = "cold"
+    cache: Caching = "cold"
+    companions: int = 0
+    companion_length: int = COMPANION_LENGTH
+    scan: int = 0
+    fuzzed: tuple[str, ...] = ()
+    fuzzed_cap: int = 0
+    axis: SearchAxis = "prompt"
+    prompt_tokens: int = 64
 
     def __post_init__(self) -> None:
         if self.hi is None and self.limit is None:
@@ -63,6 +78,10 @@ class BisectQuestion:
             raise ValueError(f"lo is {self.lo}, and a prompt has at least one token")
         if self.hi is not None and self.hi <= self.lo:
             raise ValueError(f"hi is {self.hi}, which is not above lo ({self.lo})")
+        if self.axis == "output" and self.cache == "mixed":
+            raise ValueError("the prefix cache keeps no output: a mixed search is one over prompts")
+        if self.axis == "output" and self.limit is not None and self.limit - self.prompt_tokens <= self.lo:
+            raise ValueError(f"the limit of {self.limit} leaves no output above lo ({self.lo}) beside the prompt")
         if self.top < 1:
             raise ValueError(f"the limit is {self.limit}: no prompt fits")
 
@@ -91,6 +110,22 @@ class BisectQuestion:
         """Is the top known to fail? A hi that was cut is another length than the one that is known."""
         return self.trust_hi and self.top == self.hi
 
+    @property
+    def sent_cache(self) -> Cache:
+        """How probes are sent that are evidence: where a warm search comes first, cold."""
+        return "cold" if self.cache == "mixed" else self.cache
+
+    @property
+    def is_turned(self) -> bool:
+        """Are lengths output tokens?"""
+        return self.axis == "output"
+
+    def owns(self, spec: ProbeSpec) -> bool:
+        """Is what comes of this probe evidence on the line that the search walks? Another stage's is not, and of a
+        turned search no corner is.
+        """
+        return spec.cache == self.sent_cache and not (self.is_turned and spec.role is Role.CORNER)
+
     def output_at(self, length: int) -> int:
         """The output tokens to ask for: what the limit leaves, so that no refusal of the sum masks an edge.
 
@@ -113,8 +148,9 @@ class BisectQuestion:
             content=self.content,
             mode=self.mode,
             stream=self.stream or stop_after is not None,
-            cache=self.cache,
+            cache=self.sent_cache,
             stop_after=stop_after,
+            companions=companions_of(role, self.companions, self.companion_length, self.limit),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -130,5 +166,6 @@ class BisectQuestion:
         known = {item.name for item in fields(cls)}
         values = {name: value for name, value in plain.items() if name in known}
         values["fail_on"] = frozenset(Outcome(name) for name in values.get("fail_on", FAIL_ON_DEFAULT))
+        values["fuzzed"] = tuple(values.get("fuzzed", ()))
         values["suspects"] = tuple(Suspect(*suspect) for suspect in values.get("suspects", ()))
         return cls(**values)

@@ -109,7 +109,7 @@ def _affordable(question: SweepQuestion, answers: Answers, spec: ProbeSpec) -> b
 
 
 def _finding(question: SweepQuestion, answers: Answers, halt: Halt | None, why: str) -> Finding:
-    rows = [seen for seen in answers.evidence if seen.spec.role is Role.SCAN]
+    rows = [seen for seen in answers.evidence if seen.spec.role is not Role.BASELINE]
     lowest = next((seen for seen in rows if side_of(seen.outcome, question.fail_on) is not Side.GOOD), None)
     below = [seen for seen in rows if lowest is None or seen.spec.length < lowest.spec.length]
     good = max(below, key=lambda seen: seen.length, default=None)

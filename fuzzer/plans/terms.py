@@ -13,11 +13,25 @@ if TYPE_CHECKING:
     from targets.base import Mode
 
 SHORT = 64
+COMPANION_LENGTH = 512
+
+
+def companions_of(role: Role, companions: int, length: int, limit: int | None) -> tuple[int, ...]:
+    """The lengths of a probe's companions: so many of `length` tokens, cut to half of what the limit leaves anybody.
+
+    The short prompt goes alone: it shows what is normal.
+    """
+    if role is Role.BASELINE:
+        return ()
+    return (length if limit is None else max(1, min(length, limit // 2)),) * companions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """What every question of a list of probes has in common. `limit` is what the target advertises, tokens."""
+    """What every question of a list of probes has in common. `limit` is what the target advertises, tokens.
+
+    `companions`: so many other requests of ours, of `companion_length` tokens, are in flight beside every probe.
+    """
 
     limit: int | None = None
     largest_prompt_below_limit: int = 1
@@ -30,6 +44,8 @@ class Terms:
     mode: Mode = "ids"
     stream: bool = True
     cache: Cache = "cold"
+    companions: int = 0
+    companion_length: int = COMPANION_LENGTH
 
     def spec(self, length: int, role: Role, reason: str, **other: Any) -> ProbeSpec:  # noqa: ANN401  (its fields)
         """A probe on these terms, but for what is said to be other."""
@@ -39,6 +55,7 @@ class Terms:
             "mode": self.mode,
             "stream": self.stream,
             "cache": self.cache,
+            "companions": companions_of(role, self.companions, self.companion_length, self.limit),
         }
         return ProbeSpec(length=length, role=role, reason=reason, **{**terms, **other})
 

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from fuzzer.store import Run
 
 SCHEMA: Final = "ctxfuzz.diff/1"
-CONDITIONS: Final = ("output_tokens", "content", "cache")
+CONDITIONS: Final = ("output_tokens", "content", "cache", "companions", "axis")
+UNSAID: Final = {"companions": 0, "axis": "prompt"}  # what runs did before they could say so
+ALIKE: Final = {"mixed": "cold", "total": "prompt"}  # what decides in the same way
 SPREAD: Final = 3.0  # standard errors
 LEAST: Final = 0.1  # of the accepted tokens per step
 Verdict = Literal["same", "better", "worse", "moved", "unknown"]
@@ -55,8 +57,13 @@ class Change:
 
 def unlike(before: Side, after: Side) -> list[str]:
     """The conditions under which the two runs cannot be compared."""
-    asked = [(name, before.run.record.question.get(name), after.run.record.question.get(name)) for name in CONDITIONS]
+    asked = [(name, _condition(before, name), _condition(after, name)) for name in CONDITIONS]
     return [f"{name} was {old} and is {new}" for name, old, new in asked if old != new]
+
+
+def _condition(side: Side, name: str) -> object:
+    value = side.run.record.question.get(name, UNSAID.get(name))
+    return ALIKE.get(value, value) if isinstance(value, str) else value
 
 
 def changes(before: Side, after: Side) -> list[Change]:

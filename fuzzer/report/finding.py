@@ -31,6 +31,10 @@ def finding_object(run: Run, finding: Finding, seen: Sequence[Observation], elap
         "last_good": finding.last_good,
         "first_bad": finding.first_bad,
         "last_good_total": finding.last_good_total,
+        "first_bad_total": finding.first_bad_total,
+        "axis": record.question.get("axis", "prompt"),
+        "last_good_output": finding.last_good_output,
+        "first_bad_output": finding.first_bad_output,
         "first_rejected": finding.first_rejected,
         "verified_up_to": finding.verified_up_to,
         "flaky": None if finding.flaky is None else asdict(finding.flaky),
@@ -61,16 +65,17 @@ def window_unusable(limit: int | None, cap: int | None) -> float | None:
 def conditions(run: Run, seen: Sequence[Observation]) -> dict[str, Any]:
     """Under which conditions the claim holds: as asked, and the draft tokens as they were counted."""
     asked = run.record.question
+    companions, is_turned = asked.get("companions", 0), asked.get("axis") == "output"
     return {
-        "output_tokens": asked.get("output_tokens"),
+        "output_tokens": None if is_turned else asked.get("output_tokens"),
         "draft_tokens": draft_tokens(seen) or asked.get("draft_tokens"),
-        "concurrency": 1,
+        "concurrency": 1 + companions if isinstance(companions, int) else 1,
         "cache": asked.get("cache"),
         "content": asked.get("content"),
         "mode": asked.get("mode"),
         "stream": asked.get("stream"),
         "temperature": 0,
-    }
+    } | ({"prompt_tokens": asked.get("prompt_tokens")} if is_turned else {})
 
 
 def draft_tokens(seen: Sequence[Observation]) -> int | None:

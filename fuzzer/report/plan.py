@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from fuzzer.plans.narrowing import suspects_of
 from fuzzer.plans.preview import first_steps
+from fuzzer.plans.scout import Stages
 from fuzzer.report.plain import plain
 from fuzzer.report.words import tokens
 
@@ -27,7 +28,10 @@ def plan_object(question: BisectQuestion) -> dict[str, Any]:
 
 def as_text(question: BisectQuestion) -> str:
     """A line a length, as long as all pass, and one for the suspects."""
-    lines = [f"{tokens(question.baseline):>12}  a short prompt, which tells offset, time and k"]
+    short = "a short answer" if question.is_turned else "a short prompt"
+    lines = [f"{tokens(question.baseline):>12}  {short}, which tells offset, time and k"]
+    if question.is_turned:
+        lines.insert(0, f"output tokens, after a prompt of {tokens(question.prompt_tokens)}:")
     if not question.trust_lo:
         lines.append(f"{tokens(question.start):>12}  lo")
     for step in first_steps(question):
@@ -39,6 +43,7 @@ def as_text(question: BisectQuestion) -> str:
 
 
 def _near(question: BisectQuestion) -> list[Suspect]:
-    """The suspects that an edge between lo and hi may fall on, with the output that is asked for."""
-    highest = question.top + question.output_tokens + (question.draft_tokens or 0)
-    return [one for one in suspects_of(question) if question.start <= one.value <= highest]
+    """The suspects that an edge between lo and hi may fall on, with what is held beside it."""
+    asked = Stages(question).current.question
+    highest = asked.top + asked.output_tokens + (asked.draft_tokens or 0)
+    return [one for one in suspects_of(asked) if asked.start <= one.value <= highest]

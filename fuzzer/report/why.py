@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fuzzer.model import Outcome, Role
-from fuzzer.plans.ledger import Ledger
 from fuzzer.plans.narrowing import belief_of, suspects_of
+from fuzzer.plans.scout import Stages
 from fuzzer.report.plain import plain
 from fuzzer.report.words import plural, span, tokens
 from fuzzer.search import cause_of
@@ -15,22 +15,23 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from fuzzer.model import Finding, Observation, ProbeSpec
-    from fuzzer.plans.ledger import Bounds
+    from fuzzer.plans.ledger import Bounds, Ledger
     from fuzzer.plans.question import BisectQuestion
 
 
 def why(question: BisectQuestion, seen: Sequence[Observation], finding: Finding | None) -> Iterator[str]:
     """Four lines a probe, then the finding with all that it rests on."""
-    ledger = Ledger(question)
+    stages = Stages(question)
     for one in seen:
-        spec = one.spec
-        yield f"#{one.seq} {spec.role}: {tokens(spec.length)} prompt tokens + {spec.output_tokens}"
+        ledger, spec = stages.current, stages.as_seen(one).spec
+        warm = ", warm" if spec.cache == "warm" else ""
+        yield f"#{one.seq} {spec.role}: {tokens(one.spec.length)} prompt tokens + {one.spec.output_tokens}{warm}"
         yield f"  believed  {_believed(ledger, spec.length)}"
         yield f"  because   {plain(spec.reason)}{_why_there(ledger, spec)}"
         yield f"  cost      {_cost(one)}"
         before, k = ledger.bounds, ledger.draft_tokens
-        ledger.take(one)
-        learnt = [_showed(ledger, one), *_moved(before, ledger.bounds)]
+        stages.take(one)
+        learnt = [_showed(ledger, stages.as_seen(one)), *_moved(before, ledger.bounds)]
         if ledger.draft_tokens != k:
             learnt.append(f"k is {ledger.draft_tokens}")
         yield f"  learnt    {'; '.join(learnt)}"
@@ -51,6 +52,8 @@ def _why_there(ledger: Ledger, spec: ProbeSpec) -> str:
     """Of a length that the search chose: the suspect that it tries, and what a failure was reckoned to cost."""
     bounds, question = ledger.bounds, ledger.question
     if spec.role is not Role.SEARCH or bounds.noisy or not bounds.low < spec.length < bounds.high:
+        return ""
+    if spec.length in ledger.hint:
         return ""
     if question.strategy == "halving":
         return "; the top may settle it all" if spec.length == question.top else "; this is its middle"

@@ -52,6 +52,8 @@ async def play(flags: CommonFlags, events: list[Event] | None = None, **asked: o
             "mode": opened.mode,
             "stream": flags.stream,
             "cache": flags.cache,
+            "companions": flags.companions,
+            "companion_length": flags.companion_length,
         }
         question = BisectQuestion(**{**common, **asked})  # type: ignore[arg-type]
         return await opened.run("bisect", Bisecting(question), listeners, anyio.Event())

@@ -98,6 +98,19 @@ def test_what_a_run_concluded_is_remembered(db: Path) -> None:
     assert recall(db, replace(QUESTION, limit=60_000)).known_good is None
 
 
+def test_a_mixed_search_decides_cold_and_remembers_what_was_cold(db: Path) -> None:
+    conclude(db, FOUND)
+    question = replace(QUESTION, cache="mixed")
+    assert recall(db, question) == replace(question, trust_hi=True, known_good=20_000)
+
+
+@pytest.mark.parametrize("other", [{"companions": 1}, {"cache": "warm"}, {"output_tokens": 1}, {"axis": "output"}])
+def test_what_was_seen_under_other_conditions_is_not_trusted(db: Path, other: dict[str, object]) -> None:
+    conclude(db, FOUND)
+    question = replace(QUESTION, **other)  # type: ignore[arg-type]
+    assert recall(db, question) == question
+
+
 @pytest.mark.parametrize(
     "finding",
     [

@@ -20,15 +20,20 @@ COMMON = (
     "--mode --content --corpus --output-tokens --draft-tokens --stream --no-stream --cache --timeout --health-interval "
     "--revival-timeout --death-spacing --max-deaths --max-time --allow-busy --allow-replicas --fail-on --on-death "
     "--engine-log --engine-log-cmd "
-    "--seed --db --dry-run --json -v --verbose -q --quiet"
+    "--companions --companion-length --seed --db --dry-run --json -v --verbose -q --quiet"
 )
 OF_BISECT = "--lo --hi --resolution --trust-lo --trust-hi --suspect --confidence --tolerate --round-to --require "
 OF_BISECT += "--draft-config --model-config --strategy --attribute-axis --no-attribute-axis --control"
+OF_BISECT += " --axis --prompt-tokens --scan"
 OF_PLAN = "--lo --hi --resolution --trust-lo --trust-hi --suspect --draft-config --model-config --strategy "
 OF_PLAN += "--confidence --tolerate --attribute-axis --no-attribute-axis --limit --output-tokens --draft-tokens "
-OF_PLAN += "--max-deaths --json"
+OF_PLAN += "--max-deaths --json --axis --prompt-tokens"
 OF_SWEEP = "--lengths --from --to --points --spacing --keep-going"
+OF_FUZZ = "--cap --budget --samples --keep-going --shrink-deaths --suspect"
 OF_VERIFY = "--cap --from-run --first-bad --junit"
+OF_SAME = "--control --lengths --cap --eval --eval-control"
+OF_CAPACITY = "--control --target --url --health-url --metrics-url --model --api-key --header --cacert --insecure "
+OF_CAPACITY += "--engine --db --json -v --verbose -q --quiet"
 OF_RESUME = "--api-key --header --cacert --insecure --db --json -v --verbose -q --quiet"
 
 
@@ -49,6 +54,9 @@ def options_of(name: str) -> set[str]:
         ("bisect", f"{COMMON} {OF_BISECT}"),
         ("sweep", f"{COMMON} {OF_SWEEP}"),
         ("verify", f"{COMMON} {OF_VERIFY}"),
+        ("same", f"{COMMON} {OF_SAME}"),
+        ("fuzz", f"{COMMON} {OF_FUZZ}"),
+        ("capacity", OF_CAPACITY),
         ("probe", COMMON),
         ("resume", OF_RESUME),
         ("plan", OF_PLAN),
@@ -122,7 +130,7 @@ def test_a_record_keeps_what_is_asked_and_no_secret_and_gives_it_back() -> None:
 
 
 def test_the_contents_are_those_that_prompts_can_be_made_of() -> None:
-    assert get_args(Content) == CONTENTS
+    assert get_args(Content) == (*CONTENTS, "needle")  # which is of use to `same` alone
 
 
 @pytest.mark.parametrize("name", ENTRIES)

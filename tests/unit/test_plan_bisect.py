@@ -13,6 +13,7 @@ from fuzzer.model import FAIL_ON_DEFAULT, FindingKind, Halt, Observation, Outcom
 from fuzzer.plans.bisect import BisectQuestion, bisect, next_step
 from fuzzer.plans.forecast import bracket_of, forecast
 from fuzzer.plans.ledger import Ledger
+from fuzzer.plans.scout import Stages
 from fuzzer.plans.single import single
 from fuzzer.search import Suspect
 from tests.unit.worlds import (
@@ -604,11 +605,11 @@ def test_the_view_of_a_run_ends_with_nothing_expected() -> None:
     assert 2 < before.deaths < 6
     assert before.seconds is None
     played = play(bisect(question), World(prompt_above(262_144)).answer)
-    ledger = Ledger(question)
+    stages = Stages(question)
     views = []
     for seen in played.log:
-        ledger.take(seen)
-        views.append(bracket_of(ledger))
+        stages.take(seen)
+        views.append(bracket_of(stages))
     assert (views[-1].last_good, views[-1].first_bad, views[-1].deaths) == (262_144, 262_145, played.deaths)
     assert views[-1].expected_deaths == 0
     assert views[-1].expected_probes == 0

@@ -28,6 +28,7 @@ from targets.base import DraftCounts
 
 KEYS = (
     "schema ctxfuzz run url model engine started ended elapsed_s finding last_good first_bad last_good_total "
+    "first_bad_total axis last_good_output first_bad_output "
     "first_rejected verified_up_to flaky islands advertised_max_model_len recommended_max_model_len window_unusable "
     "cause confidence conditions assumes probes canaries deaths death_signatures chain_head reason"
 )
@@ -209,6 +210,14 @@ def test_each_finding_names_the_next_command(finding: Finding, title: str, comma
 def test_another_database_is_named_and_quoted_in_every_command() -> None:
     facts = Facts(RUN, FINDING, [], 1.0, "my runs.db")
     assert all(" --db 'my runs.db'" in command for command in next_commands(facts))
+
+
+def test_what_is_worth_running_now_is_asked_under_the_same_conditions() -> None:
+    asked = {**QUESTION, "cache": "mixed", "companions": 3, "companion_length": 512}
+    run = replace(RUN, record=replace(RUN.record, question=asked))
+    halted = replace(FINDING, kind=FindingKind.INCONCLUSIVE, halt=Halt.DEATHS)
+    command = next(iter(next_commands(Facts(run, halted, (), 1.0, "runs.db"))))
+    assert command.endswith("--trust-lo --trust-hi --cache mixed --companions 3")
 
 
 def test_a_run_in_the_list() -> None:

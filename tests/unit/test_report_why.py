@@ -7,7 +7,7 @@ from dataclasses import replace
 from fuzzer.model import Outcome
 from fuzzer.plans.bisect import BisectQuestion, bisect
 from fuzzer.report.why import why
-from tests.unit.worlds import World, drafts_above, flaky_above, play
+from tests.unit.worlds import World, drafts_above, flaky_above, play, total_above
 
 QUESTION = BisectQuestion(lo=244_689, hi=300_000)
 
@@ -57,3 +57,23 @@ def test_noise_and_what_is_no_evidence_are_said() -> None:
     told = list(why(QUESTION, [busy], None))
     assert told[4] == "  learnt    nothing of the length: busy: come [2J later"
     assert told[-1] == "no finding yet: the run did not end"
+
+
+def test_both_stages_of_a_mixed_search_are_told() -> None:
+    mixed = replace(QUESTION, cache="mixed")
+    played = play(bisect(mixed), World(total_above(251_717)).answer)
+    told = list(why(mixed, played.log, played.finding))
+    heads = [line for line in told if line.startswith("#")]
+    warm = [line.endswith(", warm") for line in heads]
+    assert warm == sorted(warm, reverse=True)
+    assert any("so that the prefix is in this engine's cache" in line for line in told)
+    assert "  because   an end of the edge on a warm prefix: is it one of a cold prompt too?" in told
+    assert "on a warm prefix it is the same" in told[len(heads) * 5]
+
+
+def test_a_search_over_outputs_is_told_with_its_own_bracket() -> None:
+    turned = BisectQuestion(lo=500, hi=4_000, axis="output")
+    played = play(bisect(turned), World(total_above(2_048)).answer)
+    told = list(why(turned, played.log, played.finding))
+    assert "#2 lo: 64 prompt tokens + 500" in told
+    assert any("1,984 passes, 1,985 does not" in line for line in told if line.startswith("  learnt"))

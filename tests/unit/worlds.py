@@ -24,6 +24,7 @@ class Request:
     ordinal: int  # requests of this life before this one
     failed_before: bool  # in this life
     draw: float  # uniform in [0, 1)
+    hit: int = 0  # prompt tokens that the prefix cache has: of a warm prompt, as far as this life has read one
 
     @property
     def total(self) -> int:
@@ -46,11 +47,14 @@ class World:
     revives: bool = True
     revival_s: float = 60.0
     seed: int = 0
+    per_token_s: float = 1e-5
+    shows_hits: bool = True
     log: list[Observation] = field(default_factory=list)
     _lives: int = 0
     _ordinal: int = 0
     _failed: bool = False
     _now_s: float = 0.0
+    _warm: int = 0  # the longest warm prompt of this life
 
     def __post_init__(self) -> None:
         self._random = random.Random(self.seed)
@@ -61,9 +65,10 @@ class World:
 
     def answer(self, spec: ProbeSpec) -> Observation:
         """One probe, as the driver would report it."""
-        outcome, output = self._outcome(spec)
+        hit = min(self._warm, spec.length - 1) // 16 * 16 if spec.cache == "warm" else 0
+        outcome, output = self._outcome(spec, hit)
         died = outcome is Outcome.DEATH
-        took = 1.0 + spec.length * 1e-5
+        took = 1.0 + (spec.length - hit) * self.per_token_s
         cost = took + (self.revival_s if died else 0.0)
         good = outcome in {Outcome.PASS, Outcome.DEGRADED}
         drafted = DraftCounts(2.0, 2.0 * self.k, 1.0) if self.k and outcome is Outcome.PASS else None
@@ -75,6 +80,7 @@ class World:
             length_source="usage" if good else "inferred",
             clamped=good and output < spec.output_tokens,
             completion_tokens=output if good else None,
+            cached_tokens=hit if good and self.shows_hits else None,
             deaths=int(died),
             blames="this" if died else None,
             refusal_limit=self.says_limit if outcome is Outcome.REJECTED else None,
@@ -92,12 +98,14 @@ class World:
         self._now_s += cost
         self._ordinal += 1
         self._failed = self._failed or outcome in SURVIVABLE
+        if spec.cache == "warm":
+            self._warm = max(self._warm, spec.length)
         if died:
-            self._lives, self._ordinal, self._failed = self._lives + 1, 0, False
+            self._lives, self._ordinal, self._failed, self._warm = self._lives + 1, 0, False, 0
         self.log.append(observation)
         return observation
 
-    def _outcome(self, spec: ProbeSpec) -> tuple[Outcome, int]:
+    def _outcome(self, spec: ProbeSpec, hit: int) -> tuple[Outcome, int]:
         output = spec.output_tokens
         if self.limit is not None:
             longest = self.limit if self.style == "prompt" else self.limit - 1
@@ -108,7 +116,7 @@ class World:
         if spec.stop_after is not None:
             output = min(output, spec.stop_after)
         request = Request(
-            spec.length, output, spec.output_tokens, self.k, self._ordinal, self._failed, self._random.random()
+            spec.length, output, spec.output_tokens, self.k, self._ordinal, self._failed, self._random.random(), hit
         )
         return self.rule(request) or Outcome.PASS, output
 
@@ -150,6 +158,16 @@ def total_above(edge: int, outcome: Outcome = Outcome.DEATH) -> Rule:
 
 def drafts_above(edge: int, outcome: Outcome = Outcome.DEATH) -> Rule:
     return lambda request: outcome if request.total + request.k > edge else None
+
+
+def warm_above(edge: int, outcome: Outcome = Outcome.DEATH) -> Rule:
+    """Dies of prompts that a prefix cache serves in part."""
+    return lambda request: outcome if request.hit and request.prompt > edge else None
+
+
+def cold_above(edge: int, outcome: Outcome = Outcome.DEATH) -> Rule:
+    """Dies of prompts that no prefix cache serves."""
+    return lambda request: outcome if not request.hit and request.prompt > edge else None
 
 
 def asked_above(edge: int, outcome: Outcome = Outcome.DEATH) -> Rule:

@@ -1,0 +1,134 @@
+"""Where does the edge seem to lie, to prompts whose beginning comes out of the prefix cache? PURE.
+
+The cheap stage before a cold search (`--cache mixed`): what a cache serves is not read again. All that it finds is a
+hint, which two lengths to ask first; an edge and its confirmation rest on cold probes alone, and a cap is only ever
+lowered by a warm one. Where hits are not proven, or warm probes contradict each other, there is no hint, and nothing is
+lost but a few probes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from fuzzer.model import Finding, ProbeSpec
+from fuzzer.plans.confirm import settle_doubt
+from fuzzer.plans.interruption import stopped, wait
+from fuzzer.plans.ledger import Ledger
+from fuzzer.plans.narrowing import is_closed, narrow
+from fuzzer.plans.opening import baseline, verify_lo
+from fuzzer.plans.turned import turned, turned_seen
+from fuzzer.plans.warmth import hits_are_missing, prime
+from fuzzer.recommend import cap_below
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fuzzer.model import Observation
+    from fuzzer.plans.question import BisectQuestion
+
+COLD_DEATHS = 3  # left for the cold search: first_bad, its confirmation, and one if they do not agree
+
+
+class Stages:
+    """The ledgers of a bisect, fed with all of its observations: the cold (or warm) one, and the scout's before it.
+
+    Each counts all deaths and all time, and takes for evidence only what was sent as its own stage sends. The scout's
+    stage ends for good: what is seen later changes no hint.
+    """
+
+    def __init__(self, question: BisectQuestion, facts: Iterable[Observation] = ()) -> None:
+        self.scout = Ledger(replace(question, cache="warm")) if question.cache == "mixed" else None
+        self.search = Ledger(turned(question) if question.is_turned else question)
+        self.is_scouting = self.scout is not None
+        for fact in facts:
+            self.take(fact)
+
+    @property
+    def current(self) -> Ledger:
+        """The ledger of the stage that decides what is asked next."""
+        return self.scout if self.scout is not None and self.is_scouting else self.search
+
+    def as_seen(self, seen: Observation) -> Observation:
+        """The observation as the ledgers see it."""
+        return turned_seen(seen) if self.search.question.is_turned else seen
+
+    def take(self, seen: Observation) -> None:
+        """Take one more observation, in the order in which they were made."""
+        self.search.take(self.as_seen(seen))
+        if self.scout is None or not self.is_scouting:
+            return
+        self.scout.take(seen)
+        if scouted_next(self.scout) is None:
+            self.is_scouting = False
+            self.search = Ledger(self.search.question, self.search.seen, hint=_hint(self.scout))
+
+
+def scouted_next(ledger: Ledger) -> ProbeSpec | None:
+    """What the scout asks next; None once it has nothing more to ask, or may ask nothing."""
+    question = ledger.question
+    late = question.max_time_s is not None and ledger.over_s >= question.max_time_s
+    if _has_spent(ledger) or late or ledger.bounds.noisy or stopped(ledger) is not None or hits_are_missing(ledger):
+        return None
+    steps = (need(ledger) for need in (wait, baseline, verify_lo, settle_doubt, narrow))
+    step = next((step for step in steps if step is not None), None)
+    if step is None or isinstance(step, Finding):
+        return None
+    return prime(ledger, step) or step
+
+
+def with_scouted(finding: Finding, scout: Ledger) -> Finding:
+    """The finding of the cold search, and what the warm one came to."""
+    warm, cap = scout.bounds, finding.cap
+    reason = f"{finding.reason}; {_scouted_words(scout, finding)}"
+    assumes = finding.assumes
+    if warm.first_bad is not None and cap is not None and warm.first_bad <= cap:
+        said = (
+            f"a cap of {cap} would hold cold; it is lower since {warm.first_bad} failed on a warm prefix, unconfirmed"
+        )
+        assumes = (*assumes, f"{said} (`--cache warm` bisects that edge)")
+        cap = _below(scout)
+    return replace(finding, reason=reason, assumes=assumes, cap=cap)
+
+
+def _below(scout: Ledger) -> int | None:
+    """The cap that the warm edge leaves: what failed but once is not recommended for want of a second time."""
+    good = scout.verified()
+    margin = scout.draft_tokens or 0
+    return None if good is None else cap_below(good, round_to=scout.question.round_to, margin=margin)
+
+
+def _scouted_words(scout: Ledger, finding: Finding) -> str:
+    warm = scout.bounds
+    if not _is_settled(scout):
+        return f"a warm prefix gave no hint: {_given_up(scout)}"
+    if (warm.last_good, warm.first_bad) == (finding.last_good, finding.first_bad):
+        return "on a warm prefix it is the same"
+    good = "nothing passes" if warm.last_good is None else f"{warm.last_good} passes"
+    bad = "nothing longer fails" if warm.first_bad is None else f"{warm.first_bad} does not"
+    return f"on a warm prefix another edge was seen, unconfirmed: {good}, {bad}"
+
+
+def _given_up(scout: Ledger) -> str:
+    if _has_spent(scout):
+        return "the deaths that are left are the cold search's"
+    if scout.bounds.noisy:
+        return "its failures contradict each other"
+    if hits_are_missing(scout):
+        return "the prefix cache was not seen to serve it"
+    return "it ended too soon"
+
+
+def _has_spent(scout: Ledger) -> bool:
+    return scout.deaths >= scout.question.max_deaths - COLD_DEATHS
+
+
+def _is_settled(scout: Ledger) -> bool:
+    return is_closed(scout) and not scout.bounds.noisy and not hits_are_missing(scout)
+
+
+def _hint(scout: Ledger) -> tuple[int, ...]:
+    """The two lengths between which the warm edge lies, the good one first."""
+    if not _is_settled(scout):
+        return ()
+    return tuple(length for length in (scout.bounds.last_good, scout.bounds.first_bad) if length is not None)

@@ -1,0 +1,130 @@
+"""How is a search over output tokens the same search as one over prompt tokens? PURE: the two change places.
+
+`--axis output` holds the prompt and asks for longer and longer outputs. Turned, output tokens are the length and the
+prompt is what is held beside it: so every rule of the search, and every shadow of a suspect, holds as it is. What is
+turned is what a ledger sees; what is sent, recorded and told is never turned.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from fuzzer.model import FindingKind, Outcome, ProbeSpec, Role, Side, side_of
+from fuzzer.plans.axis import left_for_drafts
+from fuzzer.plans.conclusion import MONOTONE, not_tried
+from fuzzer.plans.terms import companions_of
+from fuzzer.recommend import cap_below
+
+if TYPE_CHECKING:
+    from fuzzer.model import Finding, Observation
+    from fuzzer.plans.ledger import Ledger
+    from fuzzer.plans.question import BisectQuestion
+
+ONE_LINE = "outputs were searched after a prompt of {} tokens, and after no other"
+
+
+def turned(question: BisectQuestion) -> BisectQuestion:
+    """The question as its ledger sees it. The limit leaves the output what the prompt does not take."""
+    room = [] if question.limit is None else [question.limit - question.prompt_tokens]
+    company = companions_of(Role.SEARCH, 1, question.companion_length, question.limit)
+    return replace(
+        question,
+        hi=min([*([] if question.hi is None else [question.hi]), *room]),
+        limit=None,
+        output_tokens=question.prompt_tokens,
+        attribute_axis=False,
+        companion_length=company[0],
+    )
+
+
+def turned_spec(spec: ProbeSpec) -> ProbeSpec:
+    """The probe to send for one that the ledger asks for, and back. A corner of the cap is no point of the line."""
+    if spec.role is Role.CORNER:
+        return spec
+    return replace(spec, length=spec.output_tokens, output_tokens=spec.length)
+
+
+def turned_seen(seen: Observation) -> Observation:
+    """An observation as the ledger sees it. An output that was clamped was refused: it is not so long."""
+    if seen.spec.role is Role.CORNER:
+        return seen
+    outcome = Outcome.REJECTED if seen.clamped else seen.outcome
+    spec = turned_spec(seen.spec)
+    return replace(seen, spec=spec, outcome=outcome, length=spec.length, clamped=False, refusal_limit=None)
+
+
+def corner_of_output(ledger: Ledger, output_tokens: int) -> ProbeSpec | None:
+    """The next corner of the cap that the edge leaves: long prompts with short outputs, and a shorter prompt."""
+    cap = cap_of_output(ledger)
+    question = ledger.question
+    spent = question.max_time_s is not None and ledger.over_s >= question.max_time_s
+    if cap is None or spent or ledger.deaths >= question.max_deaths or _failed(ledger):
+        return None
+    asked = {(seen.spec.length, seen.spec.output_tokens) for seen in ledger.seen if seen.spec.role is Role.CORNER}
+    for length, output in _corners(ledger, cap, output_tokens):
+        if (length, output) not in asked:
+            reason = "a corner of what the cap admits"
+            return replace(question.spec(output, Role.CORNER, reason), length=length, output_tokens=output)
+    return None
+
+
+def cap_of_output(ledger: Ledger) -> int | None:
+    """The cap whose corner of the held prompt has passed: a sum. None without an edge, or with islands under it."""
+    bounds, held = ledger.bounds, ledger.question.output_tokens
+    if bounds.first_bad is None or bounds.last_good is None or ledger.at(bounds.first_bad).refusals or ledger.islands:
+        return None
+    return cap_below(bounds.last_good + held, round_to=ledger.question.round_to, margin=left_for_drafts(ledger))
+
+
+def told_of_output(ledger: Ledger, finding: Finding, output_tokens: int) -> Finding:
+    """The finding of a turned ledger, in its own words and numbers."""
+    held, bounds = ledger.question.output_tokens, ledger.bounds
+    is_edge = finding.halt is None and finding.kind not in {FindingKind.NONE, FindingKind.CLEAN_LIMIT}
+    cap = cap_of_output(ledger) if is_edge else None
+    holds = cap is not None and not _unknown(ledger, cap, output_tokens)
+    assumes = [ONE_LINE.format(held)]
+    if cap is not None and holds:
+        assumes += [MONOTONE, not_tried(ledger.question, cap)]
+    failed = [f"{seen.length} + {seen.spec.output_tokens} tokens ended in {seen.outcome}" for seen in _failed(ledger)]
+    no_cap = f"; no cap, since {failed[0]}" if failed else ""
+    bad = None if bounds.first_bad is None or ledger.at(bounds.first_bad).refusals else bounds.first_bad
+    return replace(
+        finding,
+        reason=f"in output tokens after a prompt of {held}: {finding.reason}{no_cap}",
+        last_good=None,
+        first_bad=None,
+        first_rejected=None,
+        verified_up_to=None,
+        islands=(),
+        last_good_total=None if finding.last_good is None else finding.last_good + held,
+        first_bad_total=None if bad is None else bad + held,
+        last_good_output=finding.last_good,
+        first_bad_output=bad,
+        cap=cap if holds else None,
+        cause=None if finding.cause is None else finding.cause.replace(" - O", " - P"),
+        assumes=(*assumes, *finding.assumes),
+        speculation_off_from=None,
+    )
+
+
+def _corners(ledger: Ledger, cap: int, output_tokens: int) -> list[tuple[int, int]]:
+    """Around the corner that has passed: two long prompts, and one that is shorter and leaves more output."""
+    shorter = max(1, ledger.question.output_tokens // 4)
+    corners = [(shorter, cap - shorter), (cap - output_tokens, output_tokens), (cap - 1, 1)]
+    return [(length, output) for length, output in corners if length >= 1 and output >= 1]
+
+
+def _unknown(ledger: Ledger, cap: int, output_tokens: int) -> list[tuple[int, int]]:
+    good = {(seen.spec.length, seen.spec.output_tokens) for seen in ledger.seen if _is_good_corner(ledger, seen)}
+    return [point for point in _corners(ledger, cap, output_tokens) if point not in good]
+
+
+def _is_good_corner(ledger: Ledger, seen: Observation) -> bool:
+    good = side_of(seen.outcome, ledger.question.fail_on) is Side.GOOD
+    return seen.spec.role is Role.CORNER and good and not seen.clamped
+
+
+def _failed(ledger: Ledger) -> list[Observation]:
+    corners = (seen for seen in ledger.seen if seen.spec.role is Role.CORNER and seen.outcome.is_evidence)
+    return [seen for seen in corners if not _is_good_corner(ledger, seen)]

@@ -1,0 +1,81 @@
+"""Is the prefix of a warm prompt really in the cache, and did it serve? PURE.
+
+All warm prompts begin alike, so each is served as far as the longest one that this life of the engine has read. A death
+empties the cache: what comes next would be read like a cold prompt, unless something fills the cache again first.
+"""
+
+from __future__ import annotations
+
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+from fuzzer.model import Outcome, ProbeSpec, Role
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fuzzer.model import Observation
+    from fuzzer.plans.ledger import Ledger
+
+READ = frozenset({Outcome.PASS, Outcome.DEGRADED})
+UNPRIMED = frozenset({Role.BASELINE, Role.PRIME, Role.OVER_LIMIT})
+
+
+def prime(ledger: Ledger, step: ProbeSpec) -> ProbeSpec | None:
+    """What has to be read before this warm probe, so that all of its prefix that is known to be good is in the cache.
+
+    The short prompt comes before the long one: then nothing long is read without any hit, as in the life that the
+    long one is known from.
+    """
+    known = ledger.bounds.last_good
+    if step.cache != "warm" or step.role in UNPRIMED or known is None or ledger.question.is_turned:
+        return None
+    life = list(takewhile(lambda seen: not (seen.deaths or seen.wedged), reversed(ledger.seen)))
+    longest = _longest_read(life)
+    tried = {seen.spec.length for seen in life if seen.spec.role is Role.PRIME and seen.outcome.is_evidence}
+    for length in (ledger.question.baseline, min(known, step.length)):
+        if longest < length and length not in tried:
+            return ledger.question.spec(length, Role.PRIME, "so that the prefix is in this engine's cache")
+    return None
+
+
+def hits_are_missing(ledger: Ledger) -> bool:
+    """Was a long warm prompt answered, and none of them shown to be served by the cache?"""
+    served = list(_served(ledger))
+    return bool(served) and not any(served)
+
+
+def hit_words(ledger: Ledger) -> str | None:
+    """A sentence on whether warm prompts were served by the prefix cache; None where none was sent."""
+    told = [served for served in _served(ledger) if served is not None]
+    if not told:
+        asked = any(_is_warm(seen) for seen in ledger.seen)
+        return (
+            "whether the prefix cache served the warm prompts is not known: the target does not tell" if asked else None
+        )
+    if not any(told):
+        return "the prefix cache served no warm prompt: they were read as cold ones are"
+    return f"hits are proven: the prefix cache served {sum(told)} of {len(told)} warm prompts"
+
+
+def _served(ledger: Ledger) -> Iterable[bool | None]:
+    """Of each warm prompt that was answered: was it served as far as could be? None where nobody tells.
+
+    Only where more than the short prompt was there to be served: that may be less than a block.
+    """
+    longest = 0
+    for seen in ledger.seen:
+        if _is_warm(seen) and seen.outcome in READ and longest > ledger.question.baseline:
+            hit = seen.cached_tokens
+            yield None if hit is None else min(longest, seen.length) <= 2 * hit
+        longest = 0 if seen.deaths or seen.wedged else max(longest, _longest_read([seen]))
+
+
+def _is_warm(seen: Observation) -> bool:
+    return seen.spec.cache == "warm" and seen.spec.role not in UNPRIMED
+
+
+def _longest_read(life: Iterable[Observation]) -> int:
+    """The longest warm prompt that was read to its end, as it was asked or as it was counted."""
+    read = (seen for seen in life if seen.spec.cache == "warm" and seen.outcome in READ)
+    return max((max(seen.length, seen.spec.length) for seen in read), default=0)

@@ -1,0 +1,120 @@
+"""Is a warm edge asked warm: is the prefix in the cache when a warm prompt is sent, and is it said whether it was?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from fuzzer.model import FindingKind, Outcome, Role
+from fuzzer.plans.bisect import BisectQuestion, bisect, next_step
+from fuzzer.plans.ledger import Ledger
+from fuzzer.plans.warmth import hit_words
+from tests.unit.worlds import Played, Rule, World, any_of, cold_above, play, prompt_above, warm_above
+
+QUESTION = BisectQuestion(lo=8_000, hi=300_000, cache="warm")
+
+
+def run(rule: Rule, **asked: object) -> Played:
+    return play(bisect(replace(QUESTION, **asked)), World(rule).answer)  # type: ignore[arg-type]
+
+
+def edge(played: Played) -> tuple[FindingKind, int | None, int | None]:
+    return played.finding.kind, played.finding.last_good, played.finding.first_bad
+
+
+@pytest.mark.parametrize("at", [9_001, 100_000, 262_144])
+def test_an_edge_that_is_only_warm_is_found_exactly(at: int) -> None:
+    played = run(warm_above(at))
+    assert edge(played) == (FindingKind.DEATH, at, at + 1)
+    assert played.deaths <= 6
+
+
+def test_first_bad_is_confirmed_on_a_fresh_engine_that_only_read_what_is_good() -> None:
+    played = run(warm_above(100_000))
+    again = next(seen for seen in played.log if seen.spec.role is Role.CONFIRM_BAD)
+    before = [seen for seen in played.log if seen.incarnation == again.incarnation and seen.seq < again.seq]
+    assert [seen.spec.role for seen in before] == [Role.PRIME, Role.PRIME]
+    assert max(seen.length for seen in before) <= 100_000
+    assert not again.fresh  # by the count of requests; but what came before it were primes
+    assert played.finding.confidence.first_bad_failures == 2
+
+
+def test_a_lo_that_is_trusted_fills_the_cache() -> None:
+    played = run(warm_above(100_000), trust_lo=True)
+    assert edge(played) == (FindingKind.DEATH, 100_000, 100_001)
+    assert played.log[1].spec.role is Role.PRIME
+    assert played.log[1].length == 8_000
+
+
+def test_a_prime_that_fails_and_leaves_the_engine_alive_spoils_it() -> None:
+    """What fails after it is not the first real request of a fresh engine."""
+    log = run(warm_above(100_000)).log
+    again = next(at for at, seen in enumerate(log) if seen.spec.role is Role.CONFIRM_BAD)
+    spoilt = [*log[: again - 1], replace(log[again - 1], outcome=Outcome.ERROR), log[again]]
+    for seen, is_fresh in ((log[: again + 1], True), (spoilt, False)):
+        assert Ledger(QUESTION, seen).evidence[-1].fresh is is_fresh
+
+
+def test_an_edge_that_is_only_cold_is_not_claimed_warm() -> None:
+    played = run(cold_above(100_000))
+    assert (played.finding.kind, played.deaths) == (FindingKind.NONE, 0)
+
+
+def test_the_lower_cold_edge_does_not_disturb_the_warm_one() -> None:
+    played = run(any_of(cold_above(50_000), warm_above(200_000)))
+    assert edge(played) == (FindingKind.DEATH, 200_000, 200_001)
+
+
+def test_no_long_prompt_is_sent_into_an_empty_cache() -> None:
+    played = run(prompt_above(123_456))
+    longest: dict[int, int] = {}
+    for seen in played.log:
+        read = longest.get(seen.incarnation, 0)
+        if seen.incarnation and seen.spec.role is not Role.PRIME:
+            assert read >= min(seen.length, 8_000), seen.spec
+        longest[seen.incarnation] = max(read, seen.length)
+
+
+def test_a_prime_is_evidence_and_wear() -> None:
+    played = run(prompt_above(123_456))
+    primes = [seen for seen in played.log if seen.spec.role is Role.PRIME]
+    ledger = Ledger(QUESTION, played.log)
+    assert primes
+    for seen in primes:
+        assert seen.seq in {one.seq for one in ledger.at(seen.length).passes}
+
+
+def test_a_prime_that_fails_is_not_sent_for_ever() -> None:
+    """What passed warm fails cold: the cache cannot be filled with it again."""
+    played = run(any_of(lambda request: Outcome.ERROR if request.prompt - request.hit > 60_000 else None))
+    assert len(played.log) < 200
+
+
+@pytest.mark.parametrize(
+    ("world", "words"),
+    [
+        (World(warm_above(100_000)), "hits are proven"),
+        (World(warm_above(100_000), shows_hits=False), "is not known"),
+    ],
+)
+def test_whether_hits_were_proven_is_said(world: World, words: str) -> None:
+    finding = play(bisect(QUESTION), world.answer).finding
+    assert any(words in said for said in finding.assumes), finding.assumes
+
+
+def test_a_cache_that_serves_nothing_is_said() -> None:
+    log = [replace(seen, cached_tokens=0) for seen in run(prompt_above(100_000)).log]
+    assert "served no warm prompt" in str(hit_words(Ledger(QUESTION, log)))
+
+
+def test_cold_questions_prime_nothing_and_say_nothing_of_hits() -> None:
+    played = run(prompt_above(100_000), cache="cold")
+    assert Role.PRIME not in {seen.spec.role for seen in played.log}
+    assert not any("cache served" in said for said in played.finding.assumes)
+
+
+def test_any_beginning_of_a_warm_run_asks_the_same_next() -> None:
+    log = run(warm_above(100_000)).log
+    for count in range(len(log)):
+        assert next_step(Ledger(QUESTION, log[:count])) == log[count].spec
