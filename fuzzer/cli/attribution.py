@@ -66,9 +66,9 @@ async def ask_controls(
     if finding.first_bad is None or finding.kind in NO_EDGE:
         return
     for name, url in controls:
-        there = _there(flags, url)
+        flags_there = there(flags, url)
         try:
-            async with session.opened(there) as opened:
+            async with session.opened(flags_there) as opened:
                 asked = questions.to_probe(opened, finding.first_bad)
                 notes = {CONTROL_OF: result.run_row.run, NAME: name}
                 await opened.run("control", asked, listeners, stop, plan="probe", notes=notes)
@@ -77,7 +77,7 @@ async def ask_controls(
                 listener(Note(f"the control {name} could not be asked: {fault}", level="warning"))
 
 
-def _there(flags: CommonFlags, url: str) -> CommonFlags:
+def there(flags: CommonFlags, url: str) -> CommonFlags:
     """The flags for a control: what a session was told of the target's own engine is not the control's."""
     return replace(
         flags, url=url, health_url=None, metrics_url=None, on_death=None, engine_log=None, engine_log_cmd=None

@@ -5,15 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fuzzer.cli import attribution, results
+from fuzzer.cli import attribution, comparing, measuring, results
 from fuzzer.cli.exits import BY_HALT, Exit, exit_of
 from fuzzer.cli.streams import emit
 from fuzzer.errors import UsageFault
+from fuzzer.measure.sameness import Verdict
 from fuzzer.plans.verify import VerifyQuestion, checks
+from fuzzer.report import fuzz as fuzz_report
+from fuzzer.report import same as same_report
+from fuzzer.report import speed as speed_report
 from fuzzer.report import sweep as sweep_report
 from fuzzer.report import verify as verify_report
 from fuzzer.report.finding import finding_object
 from fuzzer.report.summary import Facts, summary
+from fuzzer.store import History
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,12 +27,24 @@ if TYPE_CHECKING:
     from fuzzer.cli.flags import CommonFlags
     from fuzzer.cli.session import Result
 
+SAMENESS = {
+    Verdict.SAME: Exit.ANSWERED,
+    Verdict.DIFFERENT: Exit.BAD_NEWS,
+    Verdict.UNDECIDABLE: Exit.INCONCLUSIVE,
+}
+
 
 def conclude(
     flags: CommonFlags, result: Result, require: int | None, *, next_: Sequence[str], junit: Path | None
 ) -> Exit:
     """Print a run that ended. Raises UsageFault where the JUnit file cannot be written."""
     match result.run_row.record.plan:
+        case "fuzz":
+            return _fuzz(flags, result)
+        case "speed":
+            return _speed(flags, result)
+        case "same":
+            return _same(flags, result)
         case "sweep":
             return _sweep(flags, result)
         case "verify":
@@ -57,6 +74,51 @@ def _sweep(flags: CommonFlags, result: Result) -> Exit:
         shown = summary(Facts(run, finding, seen, result.elapsed_s, str(flags.db)))
         results.emit_summary(shown)
     return exit_of(finding)
+
+
+def _fuzz(flags: CommonFlags, result: Result) -> Exit:
+    """What was found is bad news, however the run ended."""
+    run, finding, seen, elapsed_s = result.run_row, result.finding, result.observations, result.elapsed_s
+    if flags.json:
+        results.emit_json(fuzz_report.fuzz_object(run, finding, seen, elapsed_s))
+    else:
+        results.emit_summary(summary(Facts(run, finding, seen, elapsed_s, str(flags.db))))
+        for one in finding.reproducers:
+            emit(fuzz_report.script(run, one))
+    return Exit.BAD_NEWS if finding.reproducers else exit_of(finding)
+
+
+def _speed(flags: CommonFlags, result: Result) -> Exit:
+    run, finding, seen = result.run_row, result.finding, result.observations
+    with History.open(flags.db) as history:
+        arms = measuring.recorded(history, run)
+    if flags.json:
+        results.emit_json(speed_report.speed_object(run, finding, seen, result.elapsed_s, arms))
+    else:
+        emit(speed_report.as_text(arms))
+        results.emit_summary(summary(Facts(run, finding, seen, result.elapsed_s, str(flags.db))))
+    return exit_of(finding)
+
+
+def _same(flags: CommonFlags, result: Result) -> Exit:
+    run, finding, seen = result.run_row, result.finding, result.observations
+    with History.open(flags.db) as history:
+        recorded = comparing.recorded(history, run)
+    if recorded is None:  # the run of a control, that was resumed
+        return _finding(flags, result, None, ())
+    told, control = recorded
+    if flags.json:
+        results.emit_json(
+            {**finding_object(run, finding, seen, result.elapsed_s), **same_report.same_object(told, control)}
+        )
+    else:
+        emit(same_report.same_text(told))
+        results.emit_summary(summary(Facts(run, finding, seen, result.elapsed_s, str(flags.db))))
+    if finding.halt is not None:
+        return BY_HALT[finding.halt]
+    if finding.first_bad is not None:
+        return Exit.BAD_NEWS
+    return SAMENESS[told.verdict]
 
 
 def _verify(flags: CommonFlags, result: Result, junit: Path | None) -> Exit:

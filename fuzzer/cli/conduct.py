@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from shlex import quote
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Never
 import anyio
 import click
 
-from fuzzer.cli import attribution, concluding, memory, questions, results, session
+from fuzzer.cli import attribution, comparing, concluding, measuring, memory, questions, results, session
 from fuzzer.cli.bracketing import Bracketing
 from fuzzer.cli.exits import Exit
 from fuzzer.cli.faults import LONGEST, exit_of_fault, sole
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fuzzer.cli.watching import Listeners
+    from fuzzer.plans.fuzz import FuzzQuestion
+    from fuzzer.plans.same import SameQuestion
     from fuzzer.plans.sweep import SweepQuestion
     from fuzzer.plans.verify import VerifyQuestion
     from fuzzer.search import Suspect
@@ -85,7 +88,7 @@ def bisecting(
 def listed(
     flags: CommonFlags,
     command: str,
-    question: Callable[[session.Session], SweepQuestion | VerifyQuestion],
+    question: Callable[[session.Session], FuzzQuestion | SweepQuestion | VerifyQuestion],
     *,
     junit: Path | None = None,
 ) -> Never:
@@ -98,6 +101,34 @@ def listed(
         return await opened.run(command, questions.Asked(command, asked), listeners, stop)
 
     conclude(flags, ended(flags, drive), junit=junit)
+
+
+def measured(flags: CommonFlags, question: measuring.Ask, controls: Sequence[tuple[str, str]]) -> Never:
+    """Measure the target and its controls in turns, and leave."""
+
+    async def drive(opened: session.Session, listeners: Listeners, stop: anyio.Event) -> Ending:
+        if flags.dry_run:
+            asked, arms = question(opened), 1 + len(controls)
+            return Ahead(Forecast(asked.most_probes * arms, asked.most_deaths * arms, None), asked.most_deaths * arms)
+        return await measuring.side_by_side(opened, question, controls, listeners, stop)
+
+    conclude(flags, ended(flags, drive))
+
+
+def compared(
+    flags: CommonFlags, question: Callable[[session.Session], SameQuestion], control: tuple[str, str]
+) -> Never:
+    """Ask the target and its control the very same, and leave."""
+    seed = random.SystemRandom().getrandbits(32) if flags.seed is None else flags.seed
+    flags = replace(flags, seed=seed)  # one for both: the prompts are drawn from it
+
+    async def drive(opened: session.Session, listeners: Listeners, stop: anyio.Event) -> Ending:
+        asked = question(opened)
+        if flags.dry_run:
+            return Ahead(Forecast(2 * asked.most_probes, 0, None), asked.most_deaths)
+        return await comparing.compared(opened, asked, control, listeners, stop)
+
+    conclude(flags, ended(flags, drive))
 
 
 def probe(flags: CommonFlags, length: int) -> Never:
@@ -122,8 +153,11 @@ def resume(name: str, db: Path, given: Mapping[str, Any]) -> Never:
     flags = replace(CommonFlags(url="", db=db, **given).restored(run.record.settings), url=run.record.url)
 
     async def drive(opened: session.Session, listeners: Listeners, stop: anyio.Event) -> Ending:
+        if measuring.controls_of(run):
+            return await measuring.resumed(opened, run, listeners, stop)
         result = await opened.resume(run, asked, followed(asked.question, listeners), stop)
         await attribution.ask_controls(flags, attribution.controls_of(run), result, listeners, stop)
+        await comparing.ask_control(opened, result, listeners, stop)
         return result
 
     require = asked.question.require if isinstance(asked.question, BisectQuestion) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,10 +11,11 @@ from fuzzer.model import FindingKind, Role
 from fuzzer.plans.conditions import CONDITIONS
 from fuzzer.plans.fuzz import NOT_VARIED, FuzzQuestion
 from fuzzer.plans.question import BisectQuestion
-from fuzzer.store import History
+from fuzzer.store import History, NothingRecorded
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from fuzzer.cli.session import Session
     from fuzzer.model import Observation
@@ -30,9 +32,11 @@ def remembered(session: Session, question: BisectQuestion) -> tuple[BisectQuesti
     that came to an answer.
     """
     flags, url, model, version = session.flags, session.target.url, session.survey.model or "", session.survey.version
-    if version is None or not flags.db.exists() or question.is_turned:
+    if version is None or question.is_turned:
         return question, []
-    with History.open(flags.db) as history:
+    with _past(flags.db) as history:
+        if history is None:
+            return question, []
         failures = history.known_failures(url, model, version, flags.fail_on)
         everything = history.runs()
     answered = [run for run in everything if _is_answered(run)]
@@ -49,13 +53,24 @@ def remembered(session: Session, question: BisectQuestion) -> tuple[BisectQuesti
     return _with_fuzzed(question, answered_by_fuzz(everything, url, model, version)), notes
 
 
+@contextmanager
+def _past(db: Path) -> Iterator[History | None]:
+    """What is recorded; None where nothing is yet, also by a run that was killed as it made the file."""
+    try:
+        history = History.open(db) if db.exists() else None
+    except NothingRecorded:
+        history = None
+    with history or nullcontext():
+        yield history
+
+
 def last_cap(session: Session) -> int | None:
     """The cap that was last recommended for this target, model and version; None where there was none."""
-    if not session.flags.db.exists():
-        return None
     survey, url = session.survey, session.target.url
     now = (url, survey.model or "", survey.version)
-    with History.open(session.flags.db) as history:
+    with _past(session.flags.db) as history:
+        if history is None:
+            return None
         caps = (
             run.finding.cap
             for run in history.runs()

@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from fuzzer.cli import measuring, telling
 from fuzzer.cli.auditing import write
 from fuzzer.report.dossier import Dossier
 from fuzzer.report.run import show_object
+from fuzzer.report.speed import PLAN
 from fuzzer.store import History
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from fuzzer.store import Run
 
 
 def report(db: Path, name: str, form: str, into: Path | None) -> None:
@@ -31,7 +35,20 @@ def gathered(history: History, name: str, db: str) -> Dossier:
         timeline=history.timeline(run.run),
         elapsed_s=history.active_s(run.run),
         db=db,
+        told=telling.told(history, run),
+        arms=measuring.recorded(history, run) if run.record.plan == PLAN else (),
+        cap=_last_cap(history, run),
     )
+
+
+def _last_cap(history: History, run: Run) -> int | None:
+    """The cap that was last recommended for the very build that this run was made against."""
+    findings = (one.finding for one in history.runs() if _build(one) == _build(run))
+    return next((found.cap for found in findings if found is not None and found.cap is not None), None)
+
+
+def _build(run: Run) -> tuple[str, str, str | None]:
+    return run.record.url, run.record.model, run.record.engine_version
 
 
 def _written(of: Dossier, form: str) -> str:

@@ -105,9 +105,14 @@ def recorded(run: Run) -> Asked:
     return Asked(run.record.plan, KINDS[run.record.plan].question.from_json(run.record.question))
 
 
+def _contents(session: Session, contents: Sequence[str]) -> tuple[str, ...]:
+    corpus = session.flags.content
+    return (corpus,) if corpus.startswith("corpus:") else tuple(contents)
+
+
 def to_sweep(session: Session, lengths: Sequence[int], contents: Sequence[str], *, keep_going: bool) -> SweepQuestion:
-    """The question of `sweep`; without contents, the one of --content. Raises UsageFault."""
-    given = tuple(contents) or (session.flags.content,)
+    """The question of `sweep`; a corpus takes the place of the contents. Raises UsageFault."""
+    given = _contents(session, contents)
     return _of(SweepQuestion, session, lengths=tuple(lengths), contents=given, keep_going=keep_going)
 
 
@@ -117,8 +122,7 @@ def to_speed(
     """The question of `speed`; a corpus takes the place of the contents. Raises UsageFault."""
     if session.flags.companions:
         raise UsageFault("A cell says how many requests are in flight: give --concurrency N,... and no --companions.")
-    content = session.flags.content
-    given = (content,) if content.startswith("corpus:") else tuple(contents)
+    given = _contents(session, contents)
     asked = {"lengths": tuple(lengths), "contents": given, "concurrencies": tuple(concurrencies), "repeats": repeats}
     return _of(SpeedQuestion, session, **asked)
 
@@ -128,8 +132,7 @@ def to_same(session: Session, lengths: Sequence[int], contents: Sequence[str]) -
 
     What is garbled is compared like any other answer: greedy text runs into loops of its own accord.
     """
-    content = session.flags.content
-    given = (content,) if content.startswith("corpus:") else tuple(contents)
+    given = _contents(session, contents)
     question = _of(SameQuestion, session, lengths=tuple(lengths), contents=given)
     return replace(question, fail_on=question.fail_on - {Outcome.GARBLED})
 

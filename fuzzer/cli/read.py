@@ -65,7 +65,7 @@ ctxfuzz show 06bc --json | jq '.probes[] | select(.deaths > 0)'
 @JSON
 def show(run: str, db: Path, json: bool, why: bool) -> None:  # noqa: FBT001  (flags)
     """Show RUN (an id, the beginning of one, or 'last'): every probe, every death with its words, the finding."""
-    from fuzzer.cli import attribution, reasoning, results  # noqa: PLC0415  (heavy)
+    from fuzzer.cli import attribution, reasoning, results, telling  # noqa: PLC0415  (heavy)
     from fuzzer.store import History  # noqa: PLC0415
 
     if json and why:
@@ -76,6 +76,6 @@ def show(run: str, db: Path, json: bool, why: bool) -> None:  # noqa: FBT001  (f
             reasoning.tell(found, history.observations(found.run))
             return
         seen, deaths = history.observations(found.run), history.deaths(found.run)
-        told = attribution.recorded(db, found)
+        blame, told = attribution.recorded(db, found), telling.told(history, found)
         elapsed_s = history.active_s(found.run)
-        results.emit_run(found, seen, deaths, elapsed_s, attribution=told, db=str(db), as_json=json)
+        results.emit_run(found, seen, deaths, elapsed_s, attribution=blame, told=told, db=str(db), as_json=json)

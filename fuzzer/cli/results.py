@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fuzzer.plans.question import BisectQuestion
     from fuzzer.report.attribution import Attribution
     from fuzzer.report.summary import Summary
+    from fuzzer.report.told import Told
     from fuzzer.store import Death, Run
 
 FORECAST_SCHEMA: Final = "ctxfuzz.forecast/1"
@@ -72,12 +73,14 @@ def emit_run(
     elapsed_s: float,
     *,
     attribution: Attribution | None,
+    told: Told | None,
     db: str,
     as_json: bool,
 ) -> None:
-    """One run, probe by probe, the engine's last words, the finding, and what its controls say."""
+    """One run, probe by probe, the engine's last words, its table, the finding, and what its controls say."""
     if as_json:
         extra = {} if attribution is None else {"attribution": attribution.to_json()}
+        extra |= {} if told is None else {told.key: told.value}
         emit_json(run.show_object(one, seen, elapsed_s, deaths) | extra)
         return
     for line in run.heading(one):
@@ -92,6 +95,8 @@ def emit_run(
         emit("\n".join(map(probes.line, seen)))
     for line in run.last_words(deaths):
         emit(line)
+    if told is not None:
+        emit(told.text)
     if one.finding is not None:
         emit_summary(summary.summary(summary.Facts(one, one.finding, seen, elapsed_s, db, attribution)))
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Protocol
 import anyio
 
 from fuzzer.cli.secrecy import keep, secrets_of
-from fuzzer.driver import Driver
+from fuzzer.companions import companion_of
+from fuzzer.driver import Driver, Turn, at_once
 from fuzzer.enginelog import EngineLog, LogCommand, LogFile
 from fuzzer.errors import CtxfuzzError, Interrupted, RunStopped
 from fuzzer.events import Event, Note, RunEnded, RunStarted
@@ -71,6 +72,7 @@ class Session:
     company: Company
     pace: Settings = PACE
     again: Recipe | None = None  # the one prompt to send, whatever length is asked
+    turn: Turn = at_once  # whose turn it is, where several runs measure side by side
 
     @property
     def mode(self) -> Mode:
@@ -95,20 +97,32 @@ class Session:
         seed = random.SystemRandom().getrandbits(32) if self.flags.seed is None else self.flags.seed
         flags = replace(self.flags, seed=seed)
         with Store.open(flags.db, secrets=secrets_of(flags)) as store, store.lock(self.target.url):
-            record = RunRecord(
-                command=command,
-                argv=tuple(sys.argv),
-                url=self.target.url,
-                model=self.survey.model or "",
-                engine=self.survey.engine,
-                engine_version=self.survey.version,
-                limit=self.survey.limit,
-                plan=plan or command,
-                question=question.to_json(),
-                settings={**flags.settings(), **notes},
-            )
+            record = self._record(command, plan or command, question.to_json(), {**flags.settings(), **notes})
             run = store.begin(record)
             return await self._drive(store, run, question, listeners, stop)
+
+    def record(self, command: str, finding: Finding, notes: Mapping[str, object]) -> Result:
+        """A run that asked for no probe: what was read of the target, as `notes`, and what it comes to."""
+        with Store.open(self.flags.db, secrets=secrets_of(self.flags)) as store, store.lock(self.target.url):
+            run = store.begin(self._record(command, command, {}, {**self.flags.settings(), **notes}))
+            store.finish(run, finding, "done", at_s=0.0)
+            return Result(finding, store.get(run), [], 0.0)
+
+    def _record(
+        self, command: str, plan: str, question: Mapping[str, object], settings: Mapping[str, object]
+    ) -> RunRecord:
+        return RunRecord(
+            command=command,
+            argv=tuple(sys.argv),
+            url=self.target.url,
+            model=self.survey.model or "",
+            engine=self.survey.engine,
+            engine_version=self.survey.version,
+            limit=self.survey.limit,
+            plan=plan,
+            question=question,
+            settings=settings,
+        )
 
     async def resume(self, run: Run, question: Question, listeners: Sequence[Listener], stop: anyio.Event) -> Result:
         """Go on with a run that ended before its time. Raises RunStopped where another engine is behind the URL."""
@@ -129,6 +143,7 @@ class Session:
             listeners=listeners,
             active_s=store.active_s(run),
             known=last_seen_engine(store, run),
+            turn=self.turn,
         )
         self._announce(driver, store.get(run), resumed=bool(recorded))
         try:
@@ -166,6 +181,11 @@ class Session:
         """The bytes of a recorded request, made again."""
         rig = await self._rig(anyio.Event(), ())
         return self.target.encode(await generation_of(rig, spec, recipe))
+
+    async def companion_body(self, spec: ProbeSpec, seq: int, at: int) -> bytes:
+        """The bytes of the first request of a companion, from 0, of a recorded probe, made again."""
+        rig = await self._rig(anyio.Event(), ())
+        return self.target.encode(await companion_of(rig, spec, seq, at))
 
     def _announce(self, driver: Driver, run: Run, *, resumed: bool) -> None:
         record = run.record

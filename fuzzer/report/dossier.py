@@ -14,12 +14,18 @@ from fuzzer.report.words import tokens
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from fuzzer.report.speed import Arm
+    from fuzzer.report.told import Told
     from fuzzer.store import Death, Intent, Run
 
 
 @dataclass(frozen=True, slots=True)
 class Dossier:
-    """A run and all that was recorded of it. `db` is the database as the user named it; `elapsed_s` active seconds."""
+    """A run and all that was recorded of it. `db` is the database as the user named it; `elapsed_s` active seconds.
+
+    `told` is what it tells beside its probes, if anything; `arms` are the runs that it is compared with, itself among
+    them; `cap` is the one that was last recommended for this target, in tokens.
+    """
 
     run: Run
     seen: Sequence[Observation]
@@ -28,6 +34,9 @@ class Dossier:
     timeline: Sequence[Mapping[str, Any]]
     elapsed_s: float
     db: str
+    told: Told | None = None
+    arms: Sequence[Arm] = ()
+    cap: int | None = None
 
     @property
     def fail_on(self) -> frozenset[Outcome]:

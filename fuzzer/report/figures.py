@@ -96,11 +96,35 @@ class Lifeline:
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """Tokens per verification step by length."""
+    """Tokens per verification step by length, and where the cap lies, if it is within reach."""
 
     marks: tuple[Mark, ...]
     ticks: tuple[Tick, ...]
     levels: tuple[Tick, ...]  # `x` is a height here
+    cap: Tick | None
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """What one arm decodes with one content at one concurrency. `number` chooses the colour: that of the arm."""
+
+    name: str
+    number: int
+    marks: tuple[Mark, ...]
+
+    @property
+    def path(self) -> str:
+        return " ".join(f"{mark.x},{mark.y}" for mark in self.marks)
+
+
+@dataclass(frozen=True, slots=True)
+class Speeds:
+    """Output tokens a second by length."""
+
+    lanes: tuple[Lane, ...]
+    ticks: tuple[Tick, ...]
+    levels: tuple[Tick, ...]  # `x` is a height here
+    cap: Tick | None
 
 
 def _tip(seen: Observation) -> str:
@@ -232,7 +256,7 @@ def acceptance(of: Dossier) -> Acceptance | None:
     ]
     if not drafted:
         return None
-    top = max(seen.length for seen, _ in drafted)
+    top = _reach(of, [seen.length for seen, _ in drafted])
     best = max(2, math.ceil(max(value for _, value in drafted)))
     at, up = _linear(top, LEFT, 920), _linear(best - 1, 150, 20)
     return Acceptance(
@@ -241,7 +265,46 @@ def acceptance(of: Dossier) -> Acceptance | None:
         ),
         tuple(Tick(at(value), tokens(value)) for value in _round_steps(top)),
         tuple(Tick(up(level - 1), str(level)) for level in range(1, best + 1)),
+        _cap(of, top, at),
     )
+
+
+def speeds(of: Dossier) -> Speeds | None:
+    """How fast each arm decodes; None where no speed was measured."""
+    found = [
+        (number, arm, cell, one.speed, one.reliable)
+        for number, arm in enumerate(of.arms)
+        for cell, one in arm.cells.items()
+        if one.speed is not None
+    ]
+    if not found:
+        return None
+    top = _reach(of, [cell.length for _, _, cell, _, _ in found])
+    best = max(speed for _, _, _, speed, _ in found)
+    at, up = _linear(top, LEFT, 780), _linear(best, 190, 20)
+    lanes: dict[tuple[int, str], list[Mark]] = {}
+    for number, arm, cell, speed, reliable in found:
+        company = f" x {cell.concurrency}" if cell.concurrency > 1 else ""
+        name = f"{arm.name}, {cell.content}{company}"
+        kind = "reliable" if reliable else "provisional"
+        tip = f"{name}: {tokens(cell.length)}, {speed:,.1f} tok/s, {kind}"
+        lanes.setdefault((number, name), []).append(Mark(at(cell.length), up(speed), kind, tip))
+    return Speeds(
+        tuple(Lane(name, number % 4, tuple(marks)) for (number, name), marks in lanes.items()),
+        tuple(Tick(at(value), tokens(value)) for value in _round_steps(top)),
+        tuple(Tick(up(value), tokens(value)) for value in _round_steps(best)),
+        _cap(of, top, at),
+    )
+
+
+def _reach(of: Dossier, lengths: Sequence[int]) -> int:
+    """How far the axis goes: to the cap, unless that is so far that it would push all else into a corner."""
+    longest = max(lengths)
+    return longest if of.cap is None or of.cap > 4 * longest else max(longest, of.cap)
+
+
+def _cap(of: Dossier, top: int, at: Callable[[float], float]) -> Tick | None:
+    return None if of.cap is None or of.cap > top else Tick(at(of.cap), f"cap {tokens(of.cap)}")
 
 
 def _linear(top: float, left: float, right: float) -> Callable[[float], float]:

@@ -27,6 +27,7 @@ def html(of: Dossier) -> str:
         strip=figures.strip(of),
         narrowing=figures.narrowing(of),
         acceptance=figures.acceptance(of),
+        speeds=figures.speeds(of),
         lifeline=figures.lifeline(of),
         hashes={intent.seq: intent.body_sha256 for intent in of.intents},
         outcomes=[outcome for outcome in Outcome if any(seen.outcome is outcome for seen in of.seen)],

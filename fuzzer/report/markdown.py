@@ -27,6 +27,10 @@ def _lines(of: Dossier) -> Iterator[str]:
     yield ""
     if summary is not None:
         yield from _table(("", ""), [(label, text) for label, text in summary.rows])
+    if of.told is not None:
+        yield f"## {of.told.key.capitalize()}\n"
+        yield from (f"    {line}" for line in of.told.text.splitlines())  # indented, it is no markup
+        yield ""
     yield "## Probes\n"
     rows = [
         (

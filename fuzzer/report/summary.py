@@ -7,13 +7,14 @@ from shlex import quote
 from typing import TYPE_CHECKING, Literal
 
 from fuzzer.model import Finding, FindingKind, Halt
+from fuzzer.report import fuzz, speed
 from fuzzer.report.finding import death_signatures, window_unusable
 from fuzzer.report.plain import plain
 from fuzzer.report.words import plural, span, tokens
 from targets.table import DIALECTS, OPENAI
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from fuzzer.model import Observation
     from fuzzer.report.attribution import Attribution
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 Tone = Literal["good", "bad", "unsure"]
 
+USUAL = {"output_tokens": 32, "cache": "cold", "companions": 0, "companion_length": 512}  # where nothing was said
 UNANSWERED = frozenset({FindingKind.NOT_LENGTH, FindingKind.INCONCLUSIVE})
 
 
@@ -48,24 +50,55 @@ class Facts:
 
 def summary(facts: Facts) -> Summary:
     """The final panel's content."""
-    rows = [*_edge(facts), *_cap(facts), *_evidence(facts), *_blame(facts), *_assumes(facts)]
+    rows = [*_found(facts), *_evidence(facts), *_blame(facts), *_assumes(facts)]
     commands = (*next_commands(facts), _command(facts, "show", facts.run.run))
-    return Summary(title_of(facts.finding), _tone(facts.finding), tuple(_labelled_once(rows)), commands)
+    return Summary(_title(facts), _tone(facts.finding), tuple(_labelled_once(rows)), commands)
+
+
+def _found(facts: Facts) -> Iterable[tuple[str, str]]:
+    match facts.run.record.plan:
+        case fuzz.PLAN:
+            return fuzz.rows(facts.run, facts.finding, facts.seen)
+        case speed.PLAN | "same" | "capacity":
+            return _edge(facts)
+        case _:
+            return (*_edge(facts), *_cap(facts))
+
+
+def _title(facts: Facts) -> str:
+    match facts.run.record.plan:
+        case fuzz.PLAN:
+            return fuzz.title(facts.run, facts.finding)
+        case speed.PLAN if facts.finding.kind is FindingKind.NONE:
+            return f"Measured up to {tokens(facts.finding.verified_up_to)} prompt tokens"
+        case _:
+            return title_of(facts.finding)
 
 
 def title_of(finding: Finding) -> str:
     """The finding in one line."""
+    unit, reached, bad = "prompt", finding.verified_up_to, finding.first_bad
+    if finding.last_good_output is not None or finding.first_bad_output is not None:
+        unit, reached, bad = "output", finding.last_good_output, finding.first_bad_output
     match finding.kind:
         case FindingKind.CLEAN_LIMIT:
             return "Nothing fails below the limit, and above it the refusal is clean"
+        case FindingKind.NONE if reached is None:
+            return "Answered without a probe"
         case FindingKind.NONE:
-            return f"Nothing fails up to {tokens(finding.verified_up_to)} prompt tokens"
+            return f"Nothing fails up to {tokens(reached)} {unit} tokens"
         case FindingKind.NOT_LENGTH:
             return "Something fails, but not by length"
         case FindingKind.INCONCLUSIVE:
             return "Inconclusive"
         case _:
-            return f"{finding.kind.capitalize()} from {tokens(finding.first_bad)} prompt tokens on"
+            alone = bad is None and finding.islands
+            where = f"at {_span(*finding.islands[0])}, an island" if alone else f"from {tokens(bad)} {unit} tokens on"
+            return f"{finding.kind.capitalize()} {where}"
+
+
+def _span(first: int, last: int) -> str:
+    return tokens(first) if first == last else f"{tokens(first)} to {tokens(last)}"
 
 
 def _tone(finding: Finding) -> Tone:
@@ -80,11 +113,18 @@ def _edge(facts: Facts) -> Iterator[tuple[str, str]]:
         total = "" if finding.last_good_total is None else f" ({tokens(finding.last_good_total)} with its output)"
         yield "last good", f"{tokens(finding.last_good)} prompt tokens{total}"
     if finding.first_bad is not None:
-        yield "first bad", f"{tokens(finding.first_bad)} prompt tokens"
+        total = "" if finding.first_bad_total is None else f" ({tokens(finding.first_bad_total)} with its output)"
+        yield "first bad", f"{tokens(finding.first_bad)} prompt tokens{total}"
+    if finding.last_good_output is not None:
+        total = f" ({tokens(finding.last_good_total)} with the prompt)"
+        yield "last good", f"{tokens(finding.last_good_output)} output tokens{total}"
+    if finding.first_bad_output is not None:
+        total = f" ({tokens(finding.first_bad_total)} with the prompt)"
+        yield "first bad", f"{tokens(finding.first_bad_output)} output tokens{total}"
     if finding.first_rejected is not None:
         yield "rejected", f"{tokens(finding.first_rejected)} prompt tokens, cleanly"
     for low, high in finding.islands:
-        yield "island", f"{tokens(low)} to {tokens(high)} fails too"
+        yield "island", f"{_span(low, high)} fails too"
     if finding.flaky is not None:
         flaky = finding.flaky
         yield "flaky", f"fails {flaky.rate:.0%} of the time above the edge (95%: {flaky.low:.0%} to {flaky.high:.0%})"
@@ -143,6 +183,8 @@ def next_commands(facts: Facts) -> Iterator[str]:
     finding, record = facts.finding, facts.run.record
     if finding.halt is Halt.LOST:
         yield _command(facts, "resume", facts.run.run)
+    elif record.plan == speed.PLAN and finding.kind is FindingKind.NONE:
+        yield _command(facts, "report", facts.run.run, "-o", "report.html")
     elif finding.halt in {Halt.DEATHS, Halt.TIME} and None not in (finding.last_good, finding.first_bad):
         trusted = ("--trust-lo", "--trust-hi")
         yield _bisect(facts, "--lo", finding.last_good, "--hi", finding.first_bad, *trusted)
@@ -159,6 +201,11 @@ def next_commands(facts: Facts) -> Iterator[str]:
 
 
 def _bisect(facts: Facts, *flags: object) -> str:
+    """The command, under the conditions of this run."""
+    asked = facts.run.record.question
+    for name, usual in USUAL.items():
+        if (value := asked.get(name, usual)) != usual:
+            flags = (*flags, f"--{name.replace('_', '-')}", value)
     return _command(facts, "bisect", "--url", facts.run.record.url, *flags)
 
 

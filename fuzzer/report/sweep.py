@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from fuzzer.measure.reading import decode_speed
 from fuzzer.model import Role
 from fuzzer.report.finding import finding_object
+from fuzzer.report.tables import aligned
 from fuzzer.report.words import span, tokens
 
 if TYPE_CHECKING:
@@ -29,19 +31,7 @@ def sweep_object(run: Run, finding: Finding, seen: Sequence[Observation], elapse
 
 def table(seen: Sequence[Observation]) -> str:
     """The table as plain lines, its columns aligned."""
-    lines = [COLUMNS, *(_row(probe) for probe in _rows(seen))]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join(
-        "  ".join(f"{cell:>{width}}" for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
-    )
-
-
-def decode_speed(probe: Observation) -> float | None:
-    """Output tokens a second after the first; None where the answer was not streamed, or is too short to tell."""
-    if probe.ttft_s is None or probe.completion_tokens is None or probe.completion_tokens < 2:
-        return None
-    decoding_s = probe.duration_s - probe.ttft_s
-    return (probe.completion_tokens - 1) / decoding_s if decoding_s > 0 else None
+    return aligned([COLUMNS, *(_row(probe) for probe in _rows(seen))])
 
 
 def _rows(seen: Sequence[Observation]) -> list[Observation]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from fuzzer.report.plain import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from fuzzer.model import Observation
 
@@ -38,6 +38,18 @@ def _inert(cell: Cell) -> Cell:
         return cell
     text = plain(cell, 1000)
     return f"'{text}" if text.startswith(FORMULA) else text
+
+
+def aligned(lines: Sequence[Sequence[str]], left: Collection[int] = ()) -> str:
+    """Plain lines with aligned columns, the heading first; figures to the right, the columns of `left` to the left."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if at in left else cell.rjust(width)
+            for at, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )
 
 
 def probe_row(seen: Observation) -> tuple[Cell, ...]:

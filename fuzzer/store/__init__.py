@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 from fuzzer.store.audit import Audit, AuditProblem, audit
-from fuzzer.store.errors import NoSuchRun, StoreError, TargetLocked
+from fuzzer.store.errors import NoSuchRun, NothingRecorded, StoreError, TargetLocked
 from fuzzer.store.evidence import summary
 from fuzzer.store.history import History
 from fuzzer.store.merge import Merged
@@ -28,6 +28,7 @@ __all__ = [
     "Intent",
     "Merged",
     "NoSuchRun",
+    "NothingRecorded",
     "Run",
     "RunRecord",
     "Seal",

@@ -14,7 +14,7 @@ from urllib.parse import quote
 from sqlite_utils import Database
 from tenacity import retry, retry_if_exception, stop_after_delay, wait_fixed
 
-from fuzzer.store.errors import StoreError, primary_code, troubles_told
+from fuzzer.store.errors import NothingRecorded, StoreError, primary_code, troubles_told
 from fuzzer.store.schema import APPLICATION_ID, READABLE, VERSION, migrations
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def _refuse_unfinished(conn: sqlite3.Connection, path: Path) -> None:
     """Raise StoreError where reading alone is not enough: somebody must first make its tables, or renew them."""
     owner, version, _ = _stamps(conn)
     if not owner:
-        raise StoreError(f"{path} holds no runs yet. Name another database with --db, or make a run first.")
+        raise NothingRecorded(f"{path} holds no runs yet. Name another database with --db, or make a run first.")
     if version < READABLE:
         raise StoreError(f"{path} is of an older ctxfuzz. Any command that probes brings it up to date.")
 

@@ -19,6 +19,10 @@ class NoSuchRun(StoreError):
     """No run, or more than one, goes by that name."""
 
 
+class NothingRecorded(StoreError):
+    """The file is there, and no run has been begun in it yet: whoever began one was killed right then."""
+
+
 class TargetLocked(StoreError):
     """Another run is at work on the same target with the same database."""
 

@@ -1,12 +1,14 @@
-"""Do text and chat live through deaths, where only the target itself can count what is sent?"""
+"""Do text and chat live through deaths, where only the target can count what is sent? And is a corpus what is sent?"""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import targets.sim
+from fuzzer.cli import questions, session
 from fuzzer.cli.flags import CommonFlags
 from fuzzer.model import FindingKind
 from targets.base import Mode
@@ -46,3 +48,13 @@ async def test_an_engine_that_dies_between_two_texts_is_waited_for(tmp_path: Pat
         result = await play(flags, lo=1000, hi=3000, attribute_axis=False)
         assert (result.finding.last_good, result.finding.first_bad) == (2048, 2049), result.finding
         assert result.run_row.deaths == sim.deaths
+
+
+@pytest.mark.parametrize("ask", [questions.to_sweep, questions.to_same])
+async def test_a_corpus_takes_the_place_of_the_contents(ask: Any, tmp_path: Path) -> None:
+    corpus = f"corpus:{tmp_path / 'corpus.txt'}"
+    more = {"keep_going": False} if ask is questions.to_sweep else {}
+    async with targets.sim.running(WORLD) as sim:
+        flags = CommonFlags(url=sim.url, db=tmp_path / "runs.db", content=corpus)
+        async with session.opened(flags, sample_s=0.1) as opened:
+            assert ask(opened, (100, 200), ("words",), **more).contents == (corpus,)

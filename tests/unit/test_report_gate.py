@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fuzzer.measure.reading import decode_speed
 from fuzzer.model import Confidence, Finding, FindingKind, Halt, Observation, Outcome, ProbeSpec, Role
 from fuzzer.plans.verify import Check, VerifyQuestion, checks
 from fuzzer.report import difference, recommendation, sweep
@@ -50,8 +51,8 @@ def test_the_table_shows_speed_and_acceptance_where_they_are_known() -> None:
 @pytest.mark.parametrize("more", [{"ttft_s": None}, {"completion_tokens": 1}, {"duration_s": 0.5}])
 def test_no_speed_is_made_up(more: dict[str, object]) -> None:
     told = seen(100, ttft_s=0.5, duration_s=1.0, completion_tokens=32)
-    assert sweep.decode_speed(told) == 62.0
-    assert sweep.decode_speed(replace(told, **more)) is None  # type: ignore[arg-type]
+    assert decode_speed(told) == 62.0
+    assert decode_speed(replace(told, **more)) is None  # type: ignore[arg-type]
 
 
 def verification(*log: Observation) -> tuple[Run, list[Check]]:
@@ -211,6 +212,23 @@ def test_runs_on_other_terms_cannot_be_compared() -> None:
     other = side(DEATH, question={**QUESTION, "output_tokens": 1})
     assert difference.unlike(side(DEATH), other) == ["output_tokens was 32 and is 1"]
     assert difference.unlike(side(DEATH), side(DEATH)) == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "apart"),
+    [
+        ({"cache": "mixed", "axis": "total", "companions": 0}, []),
+        ({"companions": 3}, ["companions was 0 and is 3"]),
+        ({"axis": "output"}, ["axis was prompt and is output"]),
+    ],
+)
+def test_what_decides_in_another_way_cannot_be_compared(asked: dict[str, object], apart: list[str]) -> None:
+    before = side(DEATH)
+    record = before.run.record
+    other = replace(record, question={"cache": "cold", **record.question, **asked})
+    plain = replace(record, question={"cache": "cold", **record.question})
+    sides = [replace(before, run=replace(before.run, record=each)) for each in (plain, other)]
+    assert difference.unlike(*sides) == apart
 
 
 @given(st.integers(1, 10**6), st.integers(0, 10**4), st.integers(0, 10**4))
