@@ -40,6 +40,8 @@ WORLDS: dict[str, dict[str, object]] = {
     "2 modes, 1 in 4 at half the speed": {"slow_share": 0.25},
     "2 modes, 1 in 2 at 1 / 1.3": {"slow_share": 0.5, "slow_factor": 1.3},
     "the same, noise 3 %": {"slow_share": 0.5, "slow_factor": 1.3, "noise": 0.03},
+    "4 probes in a row at half the speed": {"burst": 4},
+    "8 probes in a row at half the speed": {"burst": 8},
     "a dead drafter": {"acceptance": 0.6, "dead_from": 8_000},
 }
 

@@ -17,7 +17,8 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
-from fuzzer.model import Canary, Finding, FindingKind, Observation, Outcome, ProbeSpec, Role
+from fuzzer.evidence import Canary
+from fuzzer.model import Finding, FindingKind, Observation, Outcome, ProbeSpec, Role
 from fuzzer.store import History, Intent, RunRecord, Store, audit, codec, connect
 
 APPENDS = 400

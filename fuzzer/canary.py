@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from fuzzer.model import Canary
+from fuzzer.evidence import Canary
 from fuzzer.watch import ABSENT_S
 from targets.base import Generation
 

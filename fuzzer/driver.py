@@ -28,12 +28,10 @@ from fuzzer.watch import scrape
 from targets.base import Scrape, restarted
 
 if TYPE_CHECKING:
-    from fuzzer.model import Evidence, Verdict
+    from fuzzer.evidence import Evidence, Verdict
     from fuzzer.plans import Plan
     from fuzzer.probe import Rig
     from fuzzer.watch import Pulse
-
-PROGRESS_INTERVAL_S = 0.2
 
 Turn = Callable[[ProbeSpec], AbstractAsyncContextManager[None]]
 

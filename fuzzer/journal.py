@@ -13,7 +13,7 @@ from fuzzer.store import Intent, summary
 from targets.base import Scrape, restarted
 
 if TYPE_CHECKING:
-    from fuzzer.model import Evidence, Verdict
+    from fuzzer.evidence import Evidence, Verdict
     from fuzzer.probe import Prepared
     from fuzzer.revival import Revival
     from fuzzer.store import History, Store

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from targets.base import DraftCounts, Health, Mode, ProxySign, Refusal, Reply, Scrape
+    from targets.base import DraftCounts, Mode
 
 LengthSource = Literal["usage", "inferred"]
 SignatureSource = Literal["client", "log"]
@@ -40,6 +40,7 @@ class Outcome(StrEnum):
         return self not in {Outcome.BUSY, Outcome.INFRA, Outcome.ABANDONED}
 
 
+WELL = frozenset({Outcome.PASS, Outcome.DEGRADED})  # answered well, with a drafter or without
 FAIL_ON_DEFAULT = frozenset({Outcome.DEATH, Outcome.ERROR, Outcome.HANG, Outcome.TRUNCATED, Outcome.GARBLED})
 
 
@@ -120,20 +121,6 @@ class ProbeSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class Canary:
-    """One canary: did a tiny generation come back whole? `fault` says how it failed, in a few words."""
-
-    ok: bool
-    duration_s: float
-    status: int | None = None
-    fault: str = ""
-    timed_out: bool = False
-    busy: bool = False  # turned away as busy: somebody is at home
-    error: str = ""
-    text: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Baseline:
     """What short prompts show when all is well: the yardstick of `garbled`, `truncated` and `degraded`."""
 
@@ -142,64 +129,6 @@ class Baseline:
     has_replacement: bool = False  # replacement characters even in good answers: then they say nothing
     full_output: bool = True  # good answers had as many tokens as asked: then fewer say something
     mean_acceptance_length: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """Everything observed around one probe, before anybody says what it means.
-
-    `sent_tokens` is our count of the prompt, `offset` what the server is known to add to it (None: not learnt yet).
-    `health_during` were polled while the request was open, `health_after` from its end to the end of the grace.
-    Scrapes, each on a fresh connection: `before` the request left, `after` its end, `settled` at the very end of the
-    window, after grace and canary. None where there was none to be had.
-    """
-
-    spec: ProbeSpec
-    reply: Reply
-    sent_tokens: int
-    offset: int | None = None
-    estimated: bool = False
-    refusal: Refusal | None = None
-    overload_s: float | None = None
-    proxy: ProxySign | None = None
-    hung: bool = False  # our deadline passed without progress, or the hard stop came
-    deadline_s: float = 0.0
-    cancelled: bool = False  # somebody interrupted us
-    health_during: tuple[Health, ...] = ()
-    health_after: tuple[Health, ...] = ()
-    before: Scrape | None = None
-    after: Scrape | None = None
-    settled: Scrape | None = None
-    peak_running: float = 0.0  # most requests in the batch that a poll saw while ours was open
-    draft: DraftCounts | None = None  # of this request: from the reply, else counted between `before` and `after`
-    canary: Canary | None = None
-    baseline: Baseline | None = None
-    limit: int | None = None
-    replicas: bool = False  # more than one process behind the URL: metrics are no evidence
-    served_before: bool = False  # a canary sang, or the engine was seen to be back, right before this probe
-    companions: int = 0  # requests of our own that were in flight beside it
-    companion_requests: int = 0  # how many these were in all, one after the other
-    companion_faults: tuple[str, ...] = ()  # how those of them ended that the engine failed
-    companions_turned_away: tuple[str, ...] = ()  # what those were told that it refused: they were not there
-    away_s: float = 0.0  # how long we ourselves were not running while it was open: suspended, or stopped
-    recent_cuts_s: tuple[float, ...] = ()  # when earlier streams of this run were cut, in seconds since their begin
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What `fuzzer.outcome` makes of an Evidence. `deaths` counts engine deaths seen in the probe's own window."""
-
-    outcome: Outcome
-    reason: str
-    corroboration: Corroboration | None = None
-    clamped: bool = False
-    contended: bool = False
-    wedged: bool = False  # the engine does not serve, though its process was not seen to die
-    deaths: int = 0
-    blames: Literal["this", "previous", "nobody"] | None = None  # where a death belongs
-    retry_after_s: float | None = None
-    next_step: str = ""  # for `infra`: the setting to change
-    unusable: bool = False  # for `infra`: the way itself is shut (auth, wrong model, TLS, DNS), whatever the length
 
 
 @dataclass(frozen=True, slots=True)

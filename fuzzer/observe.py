@@ -10,7 +10,7 @@ from fuzzer.model import Baseline, Generated, Observation, Outcome
 from targets.base import Fault
 
 if TYPE_CHECKING:
-    from fuzzer.model import Evidence, Verdict
+    from fuzzer.evidence import Evidence, Verdict
     from fuzzer.probe import Prepared
     from fuzzer.standing import Standing
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from fuzzer import noevidence
+from fuzzer.evidence import Verdict
 from fuzzer.garble import garbled
-from fuzzer.model import Corroboration, Outcome, Verdict
+from fuzzer.model import Corroboration, Outcome
 from fuzzer.vitals import (
     canary_fails,
     canary_hangs,
@@ -21,33 +23,25 @@ from fuzzer.vitals import (
     serves,
     silent_before,
     survival_proof,
-    way_is_shut,
 )
-from targets.base import Fault
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fuzzer.model import Evidence
+    from fuzzer.evidence import Evidence
 
 # How far under the limit a total may end and still be a clamp: llama.cpp stops one short of its context.
 CLAMP_SLACK = 1
-# Cuts of earlier streams within this share of each other are one clock's doing, not an engine's.
-SAME_CLOCK = 0.05
 # A unique head keeps a cache from hiding the prefill; where one hides so much of it all the same, nothing was shown.
 CACHED_SHARE = 0.5
 _LOST_STATUS = {502, 503, 520}
-_SHUT = {"auth", "redirect", "not-found"}  # not by the length: the way itself is shut
-_DEADLINE_STATUS = {408, 504, 524}
 
 
 def judge(e: Evidence) -> Verdict:
     """What the probe showed. Total: every Evidence has a Verdict; nothing is raised."""
-    for question in _QUESTIONS:
-        verdict = question(e)
-        if verdict is not None:
-            return _with_doubt(replace(verdict, contended=contended(e)), e)
-    return _with_doubt(_failed(e), e)
+    verdicts = (question(e) for question in _QUESTIONS)
+    verdict = next((verdict for verdict in verdicts if verdict is not None), None) or _failed(e)
+    return _with_doubt(replace(verdict, contended=contended(e)), e)
 
 
 def contended(e: Evidence) -> bool:
@@ -87,57 +81,15 @@ def _with_doubt(verdict: Verdict, e: Evidence) -> Verdict:
     )
 
 
-def _cancelled(e: Evidence) -> Verdict | None:
-    return Verdict(Outcome.ABANDONED, "interrupted before the answer came") if e.cancelled else None
-
-
-def _never_left(e: Evidence) -> Verdict | None:
-    """Refused before a byte left: no evidence about this length. Whose death it was, if one, nobody can say.
-
-    Where a canary sang just before, somebody died in between: proven by who is there now, else presumed. A name that
-    no longer resolves is the same (a pod that is away takes its name with it), but only where it was there before.
-    """
-    fault = e.reply.fault
-    if e.reply.sent:
-        return None
-    if e.companion_faults:
-        return _company_alone(e)
-    if fault is Fault.REFUSED or (fault is Fault.NO_ROUTE and e.served_before):
-        died = death_proof(e)
-        reason = "the connection was refused before a byte left" if fault is Fault.REFUSED else e.reply.fault_text
-        if died is None and (not e.served_before or survival_proof(e) is not None):
-            return Verdict(Outcome.ABANDONED, reason)
-        known = Corroboration.PRESUMED if died is None else Corroboration.PROVEN
-        why = died or "the engine served just before"
-        return Verdict(Outcome.ABANDONED, f"{reason}: {why}", known, deaths=1, blames="nobody")
-    return Verdict(Outcome.INFRA, e.reply.fault_text or str(fault), next_step=_way_there(fault), unusable=True)
-
-
-def _company_alone(e: Evidence) -> Verdict:
+def _company_alone(e: Evidence) -> Verdict | None:
     """Its companions failed before the probe had left. A death of theirs says nothing about its length."""
+    if e.reply.sent or not e.companion_faults:
+        return None
     why = f"before the probe had left, {e.companion_faults[0]}"
     if serves(e) and death_proof(e) is None:
         return Verdict(Outcome.ERROR, f"{why}; the engine lives on")
     step = "let companions be of a length that is well: a shorter --companion-length, or fewer --companions"
     return Verdict(Outcome.INFRA, f"{why}: the engine died", Corroboration.PRESUMED, deaths=1, next_step=step)
-
-
-def _way_there(fault: Fault | None) -> str:
-    match fault:
-        case Fault.TLS:
-            return "check the certificate: --cacert FILE, or --insecure if you trust the wire"
-        case Fault.PROXY:
-            return "check HTTP_PROXY, HTTPS_PROXY and NO_PROXY"
-        case _:
-            return "check the host name and the route"
-
-
-def _away(e: Evidence) -> Verdict | None:
-    """A line that went dead, or silent, while we were suspended says nothing about the length."""
-    lost = e.hung or (e.reply.fault is not None and e.reply.fault.lost)
-    if not e.away_s or not lost or death_proof(e) is not None:
-        return None
-    return Verdict(Outcome.ABANDONED, f"ctxfuzz itself was not running for {e.away_s:.0f} s of it")
 
 
 def _hung(e: Evidence) -> Verdict | None:
@@ -157,65 +109,17 @@ def _refused(e: Evidence) -> Verdict | None:
     return _aftermath(e, "a clean refusal") or Verdict(Outcome.REJECTED, reason)
 
 
-def _busy(e: Evidence) -> Verdict | None:
-    if e.overload_s is None or death_proof(e) is not None or not serves(e):
-        return None
-    if e.reply.status == 503 and survival_proof(e) is None and not _says_it_itself(e):
-        return None  # it may be a proxy's view of a death
-    return Verdict(Outcome.BUSY, f"the engine says that it is busy (HTTP {e.reply.status})", retry_after_s=e.overload_s)
-
-
-def _says_it_itself(e: Evidence) -> bool:
-    """An engine's own words in JSON, under a health that never went down and a canary that came back whole."""
-    sang = e.canary is not None and e.canary.ok
-    return e.before is None and sang and e.reply.error is not None and health_went_down(e) is None
-
-
-def _turned_away(e: Evidence) -> Verdict | None:
-    """A canary that is turned away (a key that ran out, a certificate) tells nothing of the engine, good or bad."""
-    shut = way_is_shut(e)
-    if shut is None or death_proof(e) is not None:
-        return None
-    step = "see that the key, the model's name and the certificate still hold, then resume"
-    return Verdict(Outcome.INFRA, f"the way to the engine is shut: {shut}", next_step=step, unusable=True)
-
-
-def _door(e: Evidence) -> Verdict | None:
-    """Answers of a proxy or of the door, not of the engine: they say nothing about the length."""
+def _behind_the_door(e: Evidence) -> Verdict | None:
+    """A proxy answers in the engine's name, also when that is dead or hangs."""
     sign = e.proxy
     if sign is None or sign.kind == "upstream-lost":
         return None
     if (died := death_proof(e)) is not None:
         return _death(f"HTTP {e.reply.status} from {sign.product}, and {died}", Corroboration.PROVEN)
-    if sign.kind == "broken" and not serves(e):
-        return None
-    if sign.kind == "deadline" and not serves(e) and not canary_hangs(e):
-        return _failed(e)
-    if sign.kind == "deadline" and not serves(e):
-        after = describe_canary(e.canary) if e.canary else "no canary was sent"
-        reason = f"{sign.product}'s deadline answered after {e.reply.ended_s:.0f} s, and {after}"
+    if sign.kind == "deadline" and not serves(e) and canary_hangs(e) and e.canary is not None:
+        reason = f"{sign.product}'s deadline answered after {e.reply.ended_s:.0f} s, and {describe_canary(e.canary)}"
         return Verdict(Outcome.HANG, reason, wedged=True)
-    seconds = f" after {e.reply.ended_s:.1f} s" if sign.kind == "deadline" else ""
-    return Verdict(
-        Outcome.INFRA,
-        f"{sign.product} answered HTTP {e.reply.status}{seconds} ({sign.kind})",
-        next_step=sign.advice,
-        unusable=sign.kind in _SHUT,
-    )
-
-
-def _cut_by_a_clock(e: Evidence) -> Verdict | None:
-    """Streams that are cut at a near-constant time, the engine unchanged, are a proxy's deadline."""
-    if e.reply.fault is not Fault.CUT or len(e.recent_cuts_s) < 2 or survival_proof(e) is None:
-        return None
-    now = e.reply.ended_s
-    if any(abs(cut - now) > SAME_CLOCK * now for cut in e.recent_cuts_s[-2:]):
-        return None
-    return Verdict(
-        Outcome.INFRA,
-        f"three streams were cut after {now:.1f} s each, and the engine went on",
-        next_step=f"a proxy between us cuts streams at {now:.0f} s: raise its read or stream timeout",
-    )
+    return None
 
 
 def _answered(e: Evidence) -> Verdict | None:
@@ -337,7 +241,7 @@ def _pass(e: Evidence) -> Verdict:
 def _unknown_words(e: Evidence) -> Verdict | None:
     """A 4xx in words that we do not know. The same request passed when it was shorter, so it is about the length."""
     status = e.reply.status or 0
-    if not 400 <= status < 500 or status == 424:
+    if not 400 <= status < 500 or status == 424 or e.proxy is not None:
         return None
     words = e.reply.error.message if e.reply.error else e.reply.excerpt[:200]
     if (after := _aftermath(e, f"HTTP {status}")) is not None:
@@ -390,15 +294,17 @@ def _death(reason: str, corroboration: Corroboration) -> Verdict:
 
 
 _QUESTIONS: tuple[Callable[[Evidence], Verdict | None], ...] = (
-    _cancelled,
-    _never_left,
-    _away,
-    _turned_away,
+    noevidence.cancelled,
+    _company_alone,
+    noevidence.never_left,
+    noevidence.away,
+    noevidence.turned_away,
     _hung,
     _refused,
-    _busy,
-    _door,
-    _cut_by_a_clock,
+    noevidence.busy,
+    _behind_the_door,
+    noevidence.door,
+    noevidence.cut_by_a_clock,
     _answered,
     _unknown_words,
 )

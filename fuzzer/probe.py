@@ -15,7 +15,8 @@ import anyio
 
 from fuzzer.canary import TOKENS_IN, sing
 from fuzzer.companions import Company, accompany
-from fuzzer.model import Evidence, ProbeSpec, Settings
+from fuzzer.evidence import Evidence
+from fuzzer.model import ProbeSpec, Settings
 from fuzzer.prompts.recipe import Recipe
 from fuzzer.standing import in_flight
 from fuzzer.watch import GRACE_INTERVAL_S, Pulse, grace, poll_health, scrape, watch
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fuzzer.enginelog import EngineLog
-    from fuzzer.model import Canary
+    from fuzzer.evidence import Canary
     from fuzzer.prompts import PromptSource
     from fuzzer.standing import Standing
 

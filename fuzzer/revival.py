@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from tenacity import RetryCallState
 
-    from fuzzer.model import Canary, ProbeSpec
+    from fuzzer.evidence import Canary
+    from fuzzer.model import ProbeSpec
     from fuzzer.probe import Rig
 
 STEADY_RATIO = 1.5

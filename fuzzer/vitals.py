@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from targets.base import Fault, restarted, went_on
 
 if TYPE_CHECKING:
-    from fuzzer.model import Canary, Evidence
+    from fuzzer.evidence import Canary, Evidence
     from targets.base import Health, Reply, Scrape
 
 SILENT_POLLS = 3

@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
+
+if TYPE_CHECKING:
+    from targets.traits import Traits
 
 Mode = Literal["ids", "text", "chat"]
 
@@ -260,63 +263,6 @@ class Survey:
     has_metrics: bool = False
     model_path: str | None = None  # where the server says that its model lies (vLLM's `root`)
     slots: int | None = None  # requests at once, each with a context of `limit` tokens, where that is how it is made
-
-
-@dataclass(frozen=True, slots=True)
-class Tokenizing:
-    """How a dialect's server is asked for the ids of a text: POST `path` with `{text_field: text, **fixed}`."""
-
-    path: str
-    text_field: str
-    fixed: Mapping[str, object] = field(default_factory=dict)
-    names_model: bool = False  # the request also carries `model`
-    tells_limit: bool = False  # its answer's `max_model_len` is the engine's own
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Where a fact stands: a dotted field of the JSON that a GET of `path` answers; `@` is our model's list item."""
-
-    path: str
-    field: str
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """A sign that betrays a dialect: GET `path` is a 2xx whose JSON has `field` (dotted), whose text has `text`, and
-    whose headers have `header` ("name: part of the value"). Each of the three that is not empty must hold.
-    """
-
-    path: str
-    field: str = ""
-    text: str = ""
-    header: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Traits:
-    """What a dialect can do. Data, so that a plain table can hold an engine."""
-
-    name: str
-    ids: bool = True
-    ignore_eos: bool = False
-    min_tokens: bool = False
-    cache_salt: bool = False
-    cache_prompt: bool = False  # `cache_prompt: false` switches a prompt cache off for one request
-    token_ids: bool = False  # `return_token_ids` gives the ids of what was generated
-    largest_prompt_below_limit: int = 1  # how far the largest prompt stays under the limit
-    health_path: str = "/health"
-    wrong_model_is_200: bool = False
-    limit_flag: str = "--max-model-len"  # the engine's flag that sets the cap
-    ids_open: bool = False  # whether ids are taken depends on the set-up: one tiny request learns it
-    tokenizing: Tokenizing | None = None
-    version: tuple[Source, ...] = ()
-    limits: tuple[Source, ...] = ()  # best first, after those that any /v1/models may hold
-    slots: tuple[Source, ...] = ()
-    owners: tuple[str, ...] = ()  # `owned_by` in /v1/models, lower case
-    marks: tuple[Mark, ...] = ()  # any of them betrays the dialect
-    models_may_fail: bool = False  # /v1/models can be broken although all is well
-    verified: bool = False  # run against the real engine, not only against recorded or documented answers
 
 
 class Target(Protocol):

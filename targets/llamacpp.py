@@ -6,7 +6,7 @@ says otherwise, and a request's own `timings` tell its draft counts.
 
 from __future__ import annotations
 
-from targets.base import Mark, Source, Tokenizing, Traits
+from targets.traits import Mark, Source, Tokenizing, Traits
 
 LLAMACPP = Traits(
     name="llamacpp",

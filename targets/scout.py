@@ -15,9 +15,9 @@ from targets.errors import TargetUnusable
 
 if TYPE_CHECKING:
     from targets.address import Address
-    from targets.base import Mark, Source, Traits
     from targets.exchange import Fetched
     from targets.http import Http
+    from targets.traits import Mark, Source, Traits
 
 WITHIN_S = 15.0
 MODELS = "/v1/models"

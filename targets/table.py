@@ -5,8 +5,8 @@ Order matters for detection: the rows with the surest marks come first, and plai
 
 from __future__ import annotations
 
-from targets.base import Mark, Source, Tokenizing, Traits
 from targets.llamacpp import LLAMACPP
+from targets.traits import Mark, Source, Tokenizing, Traits
 from targets.vllm import VLLM
 
 SGLANG = Traits(

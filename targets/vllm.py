@@ -7,7 +7,7 @@ that does not speak of length at all (see `refusals`).
 
 from __future__ import annotations
 
-from targets.base import Mark, Source, Tokenizing, Traits
+from targets.traits import Mark, Source, Tokenizing, Traits
 
 VLLM = Traits(
     name="vllm",

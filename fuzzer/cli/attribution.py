@@ -5,6 +5,7 @@ A control is sent `first_bad` alone, after a short prompt; the edge stands seale
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -18,7 +19,7 @@ from targets.detect import connect
 from targets.errors import TargetUnusable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     import anyio
@@ -66,15 +67,21 @@ async def ask_controls(
     if finding.first_bad is None or finding.kind in NO_EDGE:
         return
     for name, url in controls:
-        flags_there = there(flags, url)
-        try:
-            async with session.opened(flags_there) as opened:
+        with unasked_told(name, listeners):
+            async with session.opened(there(flags, url)) as opened:
                 asked = questions.to_probe(opened, finding.first_bad)
                 notes = {CONTROL_OF: result.run_row.run, NAME: name}
                 await opened.run("control", asked, listeners, stop, plan="probe", notes=notes)
-        except (TargetUnusable, RunStopped) as fault:
-            for listener in listeners:
-                listener(Note(f"the control {name} could not be asked: {fault}", level="warning"))
+
+
+@contextmanager
+def unasked_told(name: str, listeners: Listeners) -> Iterator[None]:
+    """What keeps a control from being asked is said; the run that it belongs to stands all the same."""
+    try:
+        yield
+    except (TargetUnusable, RunStopped) as fault:
+        for listener in listeners:
+            listener(Note(f"the control {name} could not be asked: {fault}", level="warning"))
 
 
 def there(flags: CommonFlags, url: str) -> CommonFlags:
@@ -84,17 +91,22 @@ def there(flags: CommonFlags, url: str) -> CommonFlags:
     )
 
 
+def asked_of(history: History, run: Run) -> dict[str, Run]:
+    """The runs of a run's controls by their names, of each the last one."""
+    return {
+        str(one.record.settings.get(NAME)): one
+        for one in reversed(history.runs())
+        if one.record.settings.get(CONTROL_OF) == run.run
+    }
+
+
 def recorded(db: Path, run: Run) -> Attribution | None:
     """What the controls of a run came to; None where it had none, or no edge to ask them about."""
     controls, finding = controls_of(run), run.finding
     if not controls or finding is None or finding.first_bad is None or finding.kind in NO_EDGE:
         return None
     with History.open(db) as history:
-        asked = {
-            str(each.record.settings.get(NAME)): each
-            for each in reversed(history.runs())
-            if each.record.settings.get(CONTROL_OF) == run.run
-        }
+        asked = asked_of(history, run)
     told = (
         Control(name, url, None, None, "it could not be asked")
         if (there := asked.get(name)) is None

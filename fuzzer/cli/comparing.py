@@ -9,15 +9,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fuzzer.cli import attribution, memory, questions, session
-from fuzzer.errors import RunStopped, UsageFault
-from fuzzer.events import Note
+from fuzzer.errors import UsageFault
 from fuzzer.measure import sameness
 from fuzzer.model import Role
 from fuzzer.plans.same import SameQuestion, up_to
 from fuzzer.preflight import SAMPLE_S
 from fuzzer.prompts.page import NEEDLES
 from fuzzer.report.same import Control
-from targets.errors import TargetUnusable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,13 +82,10 @@ async def ask_control(
     name, url = control
     notes = {attribution.CONTROL_OF: result.run_row.run, attribution.NAME: name}
     flags = attribution.there(opened.flags, url)
-    try:
+    with attribution.unasked_told(name, listeners):
         async with session.opened(flags, pace=opened.pace, sample_s=sample_s) as there:
             asked = questions.Asked("same", replace(answered, limit=there.survey.limit))
             await there.run("control", asked, listeners, stop, plan="same", notes=notes)
-    except (TargetUnusable, RunStopped) as fault:
-        for listener in listeners:
-            listener(Note(f"the control {name} could not be asked: {fault}", level="warning"))
 
 
 def recorded(history: History, run: Run) -> tuple[Sameness, Control] | None:
@@ -98,11 +93,10 @@ def recorded(history: History, run: Run) -> tuple[Sameness, Control] | None:
     control = _control_of(run)
     if control is None:
         return None
-    theirs = (one.run for one in history.runs() if one.record.settings.get(attribution.CONTROL_OF) == run.run)
-    asked = next(theirs, None)
-    answers = [] if asked is None else history.observations(asked)
+    asked = attribution.asked_of(history, run).get(control[0])
+    answers = [] if asked is None else history.observations(asked.run)
     told = sameness.compare(history.observations(run.run), answers, NEEDLES)
-    return told, Control(*control, asked)
+    return told, Control(*control, None if asked is None else asked.run)
 
 
 def _control_of(run: Run) -> tuple[str, str] | None:

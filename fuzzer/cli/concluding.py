@@ -6,10 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fuzzer.cli import attribution, comparing, measuring, results
-from fuzzer.cli.exits import BY_HALT, Exit, exit_of
+from fuzzer.cli.exits import BY_HALT, BY_VERDICT, Exit, exit_of
 from fuzzer.cli.streams import emit
 from fuzzer.errors import UsageFault
-from fuzzer.measure.sameness import Verdict
 from fuzzer.plans.verify import VerifyQuestion, checks
 from fuzzer.report import fuzz as fuzz_report
 from fuzzer.report import same as same_report
@@ -26,12 +25,6 @@ if TYPE_CHECKING:
 
     from fuzzer.cli.flags import CommonFlags
     from fuzzer.cli.session import Result
-
-SAMENESS = {
-    Verdict.SAME: Exit.ANSWERED,
-    Verdict.DIFFERENT: Exit.BAD_NEWS,
-    Verdict.UNDECIDABLE: Exit.INCONCLUSIVE,
-}
 
 
 def conclude(
@@ -84,7 +77,7 @@ def _fuzz(flags: CommonFlags, result: Result) -> Exit:
     else:
         results.emit_summary(summary(Facts(run, finding, seen, elapsed_s, str(flags.db))))
         for one in finding.reproducers:
-            emit(fuzz_report.script(run, one))
+            emit(fuzz_report.script(run, one, seen))
     return Exit.BAD_NEWS if finding.reproducers else exit_of(finding)
 
 
@@ -118,7 +111,7 @@ def _same(flags: CommonFlags, result: Result) -> Exit:
         return BY_HALT[finding.halt]
     if finding.first_bad is not None:
         return Exit.BAD_NEWS
-    return SAMENESS[told.verdict]
+    return BY_VERDICT[told.verdict]
 
 
 def _verify(flags: CommonFlags, result: Result, junit: Path | None) -> Exit:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from shlex import quote
@@ -119,8 +118,7 @@ def compared(
     flags: CommonFlags, question: Callable[[session.Session], SameQuestion], control: tuple[str, str]
 ) -> Never:
     """Ask the target and its control the very same, and leave."""
-    seed = random.SystemRandom().getrandbits(32) if flags.seed is None else flags.seed
-    flags = replace(flags, seed=seed)  # one for both: the prompts are drawn from it
+    flags = flags.seeded()  # one seed for both: the prompts are drawn from it
 
     async def drive(opened: session.Session, listeners: Listeners, stop: anyio.Event) -> Ending:
         asked = question(opened)

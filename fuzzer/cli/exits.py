@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from fuzzer.measure.sameness import Verdict
 from fuzzer.model import Finding, FindingKind, Halt
 
 
@@ -27,6 +28,12 @@ BY_HALT = {
     Halt.CONTENDED: Exit.INCONCLUSIVE,
     Halt.NOT_LENGTH: Exit.INCONCLUSIVE,
     Halt.CONTRADICTION: Exit.INCONCLUSIVE,
+}
+
+BY_VERDICT = {
+    Verdict.SAME: Exit.ANSWERED,
+    Verdict.DIFFERENT: Exit.BAD_NEWS,
+    Verdict.UNDECIDABLE: Exit.INCONCLUSIVE,
 }
 
 UNANSWERED = frozenset({FindingKind.NOT_LENGTH, FindingKind.INCONCLUSIVE})

@@ -7,6 +7,7 @@ takes the flags that decide what is asked from its record (`settings`, `restored
 from __future__ import annotations
 
 import functools
+import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -69,6 +70,10 @@ class CommonFlags:
         """What a run's record keeps of the flags, as plain JSON: all that decides what is asked, and no secret."""
         kept = {name: getattr(self, name) for name in RECORDED}
         return kept | {"fail_on": sorted(self.fail_on)}
+
+    def seeded(self) -> CommonFlags:
+        """These flags with the seed that everything is drawn from: as told, else drawn now."""
+        return self if self.seed is not None else replace(self, seed=random.SystemRandom().getrandbits(32))
 
     def restored(self, settings: Mapping[str, object]) -> CommonFlags:
         """These flags with everything that a record keeps taken from it: how a run goes on as it was begun."""
@@ -175,6 +180,15 @@ LIMITS = stack(
            help="A command that prints that log: 'kubectl logs --previous POD'."),
     option("Limits", "--dry-run", is_flag=True, help="Say the expected deaths and minutes, and send no probe."),
 )  # fmt: skip
+
+
+def contents_of(kinds: tuple[str, ...], also: str = "") -> Decorator:
+    """The flag for several contents at once, of these kinds; `also` is added to its help."""
+    return option(
+        "Prompt", "--content", "contents", metavar="KIND,...", type=values.choices(kinds), default="words",
+        show_default=True,
+        help=f"What prompts are made of; several make a row each: {', '.join(CONTENTS)}{also}.",
+    )  # fmt: skip
 
 
 def _bundle(command: Callable[..., Any]) -> Callable[..., Any]:

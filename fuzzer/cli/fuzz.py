@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -52,9 +50,8 @@ def fuzz(
 
     if budget_s is None and most_samples is None:
         raise UsageFault("How long? Give --budget 30m, or --samples 500.")
-    seed = random.SystemRandom().getrandbits(32) if flags.seed is None else flags.seed
     conduct.listed(
-        replace(flags, seed=seed),
+        flags.seeded(),
         "fuzz",
         partial(questions.to_fuzz, cap=cap, budget_s=budget_s, most_samples=most_samples, **asked),
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -81,9 +80,7 @@ async def _look(flags: CommonFlags, listeners: Listeners, stop: anyio.Event, *, 
 async def _rig(opened: session.Session) -> Rig:
     tokenize = opened.target.tokenize if opened.survey.has_tokenize else None
     prompts = await PromptSource.open(tokenizer=opened.flags.tokenizer, tokenize=tokenize)
-    asked = opened.flags.seed
-    seed = random.SystemRandom().getrandbits(32) if asked is None else asked
-    return Rig(opened.target, prompts, Settings(seed=seed), opened.survey.limit)
+    return Rig(opened.target, prompts, Settings(seed=opened.flags.seeded().seed or 0), opened.survey.limit)
 
 
 async def _beyond(opened: session.Session, listeners: Listeners, stop: anyio.Event) -> Beyond:

@@ -71,11 +71,7 @@ def last_cap(session: Session) -> int | None:
     with _past(session.flags.db) as history:
         if history is None:
             return None
-        caps = (
-            run.finding.cap
-            for run in history.runs()
-            if run.finding is not None and (run.record.url, run.record.model, run.record.engine_version) == now
-        )
+        caps = (run.finding.cap for run in history.runs() if run.finding is not None and _target_of(run) == now)
         return next((cap for cap in caps if cap is not None), None)
 
 
@@ -85,7 +81,7 @@ def answered_by_fuzz(runs: Sequence[Run], url: str, model: str, version: str) ->
         run
         for run in runs
         if run.record.plan == "fuzz"
-        and (run.record.url, run.record.model, run.record.engine_version) == (url, model, version)
+        and _target_of(run) == (url, model, version)
         and run.finding is not None
         and run.finding.kind is FindingKind.NONE
     ]
@@ -109,10 +105,14 @@ def _is_answered(run: Run) -> bool:
     return finding.kind not in {FindingKind.NOT_LENGTH, FindingKind.INCONCLUSIVE}
 
 
+def _target_of(run: Run) -> tuple[str, str, str | None]:
+    """Whom it asked: URL, model and version."""
+    return run.record.url, run.record.model, run.record.engine_version
+
+
 def _alike(run: Run, url: str, model: str, version: str, question: BisectQuestion) -> bool:
     record = run.record
-    was = (record.url, record.model, record.engine_version, record.limit)
-    same_target = was == (url, model, version, question.limit)
+    same_target = _target_of(run) == (url, model, version) and record.limit == question.limit
     asked = BisectQuestion.from_json(record.question)
     return (
         same_target and not asked.is_turned and all(getattr(asked, name) == getattr(question, name) for name in ALIKE)

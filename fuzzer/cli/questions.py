@@ -18,6 +18,7 @@ from fuzzer.plans.speed import SpeedQuestion, speed
 from fuzzer.plans.sweep import SweepQuestion, sweep
 from fuzzer.plans.verify import VerifyQuestion, verify
 from fuzzer.search import Suspect
+from fuzzer.search.places import BLOCK
 
 if TYPE_CHECKING:
     from fuzzer.cli.session import Session
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 SEQUENCES = ("words", "repeat", "copy", "random")  # contents that are exact everywhere
 PASSAGES = ("code", "cjk")  # and those that a tokenizer makes exact
-BLOCK = 16  # of a KV cache, where the engine does not tell
 
 Question = BisectQuestion | FuzzQuestion | SameQuestion | SpeedQuestion | SweepQuestion | VerifyQuestion
 
@@ -106,8 +106,9 @@ def recorded(run: Run) -> Asked:
 
 
 def _contents(session: Session, contents: Sequence[str]) -> tuple[str, ...]:
-    corpus = session.flags.content
-    return (corpus,) if corpus.startswith("corpus:") else tuple(contents)
+    """The contents that were named; but a corpus takes their place, and without any it is the session's own."""
+    own = session.flags.content
+    return (own,) if own.startswith("corpus:") or not contents else tuple(contents)
 
 
 def to_sweep(session: Session, lengths: Sequence[int], contents: Sequence[str], *, keep_going: bool) -> SweepQuestion:
@@ -139,35 +140,39 @@ def to_same(session: Session, lengths: Sequence[int], contents: Sequence[str]) -
 
 def to_verify(session: Session, cap: int, first_bad: int | None) -> VerifyQuestion:
     """The question of `verify`. Text and chat are asked where their length can be exact. Raises UsageFault."""
-    flags, survey = session.flags, session.survey
-    exact = survey.has_tokenize or flags.tokenizer is not None
-    others: tuple[Mode, ...] = ("text", "chat") if exact and flags.mode is None else ()
-    modes = tuple(dict.fromkeys((session.mode, *others)))
-    return _of(
-        VerifyQuestion, session, cap=cap, first_bad=first_bad, far=2 * max(cap, first_bad or 0), modes=modes
-    )  # fmt: skip
+    far = 2 * max(cap, first_bad or 0)
+    return _of(VerifyQuestion, session, cap=cap, first_bad=first_bad, far=far, modes=_modes(session))
 
 
 def to_fuzz(session: Session, cap: int | None, **asked: Any) -> FuzzQuestion:  # noqa: ANN401  (its own flags)
     """The question of `fuzz`: under which cap, in every way whose length can be exact here. Raises UsageFault."""
-    flags, survey = session.flags, session.survey
+    flags = session.flags
     given = cap or memory.last_cap(session)
     if given is None:
         raise UsageFault("Which cap? runs.db has recommended none for this target: give --cap TOKENS.")
-    exact = survey.has_tokenize or flags.tokenizer is not None
-    others: tuple[Mode, ...] = ("text", "chat") if exact and flags.mode is None else ()
-    contents = SEQUENCES + (PASSAGES if exact else ())
+    contents = SEQUENCES + (PASSAGES if _counts_texts(session) else ())
     return _of(
         FuzzQuestion,
         session,
         cap=given,
         seed=flags.seed or 0,
         contents=tuple(dict.fromkeys((flags.content, *contents))),
-        modes=tuple(dict.fromkeys((session.mode, *others))),
+        modes=_modes(session),
         block=session.company.block_size or BLOCK,
         kv_tokens=session.company.kv_tokens,
         **asked,
     )
+
+
+def _modes(session: Session) -> tuple[Mode, ...]:
+    """The session's own mode first, and those whose length can be exact here; a mode that was told is the only one."""
+    others: tuple[Mode, ...] = ("text", "chat") if _counts_texts(session) and session.flags.mode is None else ()
+    return tuple(dict.fromkeys((session.mode, *others)))
+
+
+def _counts_texts(session: Session) -> bool:
+    """Is there a tokenizer that tells the length of a text?"""
+    return session.survey.has_tokenize or session.flags.tokenizer is not None
 
 
 def _question(session: Session, **asked: Any) -> BisectQuestion:  # noqa: ANN401  (fields of the question)

@@ -8,13 +8,12 @@ from pathlib import Path
 import click
 
 from fuzzer.cli import values
-from fuzzer.cli.flags import CONTENTS, URL_OR_NONE, CommonFlags, probing_with
+from fuzzer.cli.flags import CONTENTS, URL_OR_NONE, CommonFlags, contents_of, probing_with
 from fuzzer.cli.grouping import Command, option, stack
 from fuzzer.errors import UsageFault
 
 OUTPUT_TOKENS = "128"  # a drafter needs some room to go astray in
 RESULTS = click.Path(exists=True, dir_okay=False, path_type=Path)
-KINDS = (*CONTENTS, "needle")
 
 SAME = stack(
     option("Compare", "--control", metavar="NAME=URL", type=values.named_url,
@@ -28,11 +27,7 @@ SAME = stack(
     option("Compare", "--eval-control", "eval_control", metavar="FILE", type=RESULTS,
            help="The results without the drafter. Samples logged beside both are paired."),
 )  # fmt: skip
-SEVERAL = option(
-    "Prompt", "--content", "contents", metavar="KIND,...", type=values.choices(KINDS), default="words",
-    show_default=True,
-    help=f"What prompts are made of; several make a row each: {', '.join(CONTENTS)}; needle hides two facts in it.",
-)  # fmt: skip
+SEVERAL = contents_of((*CONTENTS, "needle"), "; needle hides two facts in it")
 
 
 @click.command(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -94,10 +93,11 @@ class Session:
 
         `plan` names what answers it, where that is not the command's own; `notes` are kept with the run's settings.
         """
-        seed = random.SystemRandom().getrandbits(32) if self.flags.seed is None else self.flags.seed
-        flags = replace(self.flags, seed=seed)
-        with Store.open(flags.db, secrets=secrets_of(flags)) as store, store.lock(self.target.url):
-            record = self._record(command, plan or command, question.to_json(), {**flags.settings(), **notes})
+        if self.flags.seed is None:  # what is recorded is what prompts are drawn from
+            seeded = replace(self, flags=self.flags.seeded())
+            return await seeded.run(command, question, listeners, stop, plan=plan, notes=notes)
+        with Store.open(self.flags.db, secrets=secrets_of(self.flags)) as store, store.lock(self.target.url):
+            record = self._record(command, plan or command, question.to_json(), {**self.flags.settings(), **notes})
             run = store.begin(record)
             return await self._drive(store, run, question, listeners, stop)
 

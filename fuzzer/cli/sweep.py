@@ -8,7 +8,7 @@ from typing import Literal
 import click
 
 from fuzzer.cli import values
-from fuzzer.cli.flags import CONTENTS, CommonFlags, probing_with
+from fuzzer.cli.flags import CONTENTS, CommonFlags, contents_of, probing_with
 from fuzzer.cli.grouping import Command, option, stack
 from fuzzer.errors import UsageFault
 
@@ -22,11 +22,6 @@ LENGTHS = stack(
            help="and how they lie between."),
     option("Table", "--keep-going", is_flag=True, help="Go on after the first failure, as --max-deaths allows."),
 )  # fmt: skip
-SEVERAL = option(
-    "Prompt", "--content", "contents", metavar="KIND,...", type=values.choices(CONTENTS), default="words",
-    show_default=True,
-    help=f"What prompts are made of; several make a row each: {', '.join(CONTENTS)}.",
-)  # fmt: skip
 
 
 @click.command(
@@ -38,7 +33,7 @@ ctxfuzz sweep --url http://localhost:8000 --lengths 8k,64k --content copy,words 
 """,
 )
 @LENGTHS
-@probing_with(SEVERAL)
+@probing_with(contents_of(CONTENTS))
 def sweep(  # noqa: PLR0917  (flags)
     flags: CommonFlags,
     lengths: tuple[int, ...] | None,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Never
+from typing import TYPE_CHECKING, Any, Final, Never
 
 import click
 
 from fuzzer.cli import results
-from fuzzer.cli.exits import Exit
+from fuzzer.cli.exits import BY_VERDICT
 from fuzzer.cli.streams import emit
 from fuzzer.errors import UsageFault
 from fuzzer.measure import evals
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from fuzzer.cli.flags import CommonFlags
 
+UNREADABLE: Final = (OSError, ValueError, RecursionError)  # the last: nested too deeply
+
 
 def weigh(flags: CommonFlags, target: Path, control: Path) -> Never:
     """Compare, print, and leave. Raises UsageFault where a file is not what it should be."""
@@ -28,9 +30,7 @@ def weigh(flags: CommonFlags, target: Path, control: Path) -> Never:
         results.emit_json(evals_object(told))
     else:
         emit(evals_text(told))
-    if not told.rows:
-        raise click.exceptions.Exit(Exit.INCONCLUSIVE)
-    raise click.exceptions.Exit(Exit.BAD_NEWS if told.differ else Exit.ANSWERED)
+    raise click.exceptions.Exit(BY_VERDICT[told.verdict])
 
 
 def _compared(target: Path, control: Path) -> evals.Evals:
@@ -46,7 +46,7 @@ def _compared(target: Path, control: Path) -> evals.Evals:
 def _read(path: Path) -> Mapping[str, Any]:
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except UNREADABLE as error:
         raise UsageFault(f"{path} cannot be read as JSON ({error}). Name a results_*.json.") from None
     return value if isinstance(value, dict) else {}
 
@@ -54,13 +54,14 @@ def _read(path: Path) -> Mapping[str, Any]:
 def _samples(path: Path, read: Mapping[str, Any]) -> dict[str, Sequence[Mapping[str, Any]]]:
     """The samples that were logged beside a results file: of the same moment, by the stamp in the names."""
     stamp = path.stem.removeprefix("results")
-    found = {task: path.parent / f"samples_{task}{stamp}.jsonl" for task in map(str, read["results"])}
-    return {task: _lines(log) for task, log in found.items() if log.is_file()}
+    beside = {log.name: log for log in path.parent.glob("samples_*.jsonl")}  # a task's name need not be a file's
+    logs = {task: beside.get(f"samples_{task}{stamp}.jsonl") for task in map(str, read["results"])}
+    return {task: _lines(log) for task, log in logs.items() if log is not None}
 
 
 def _lines(path: Path) -> list[Mapping[str, Any]]:
     try:
         with path.open(encoding="utf-8") as lines:
             return [value for line in lines if isinstance(value := json.loads(line), dict)]
-    except (OSError, ValueError) as error:
+    except UNREADABLE as error:
         raise UsageFault(f"{path} cannot be read as JSON lines ({error}). Move it away, or log it anew.") from None

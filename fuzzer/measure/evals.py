@@ -11,12 +11,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from statistics import NormalDist
-from typing import Any, Final, Literal
+from typing import Any, Final
+
+from fuzzer.measure.sameness import Verdict
 
 ALPHA: Final = 0.05
 POWER: Final = 0.8
 Z_ALPHA: Final = NormalDist().inv_cdf(1 - ALPHA / 2)
 Z_POWER: Final = NormalDist().inv_cdf(POWER)
+MOST_ITEMS: Final = 2**53  # beyond it a float is no count
 WHOLE: Final = 1e-6  # how far from a whole number a count may be, for floats that were written and read again
 
 
@@ -71,8 +74,8 @@ class Row:
         return self.target.share - self.control.share
 
     @property
-    def verdict(self) -> Literal["same", "different"]:
-        return "different" if self.p_holm < ALPHA else "same"
+    def verdict(self) -> Verdict:
+        return Verdict.DIFFERENT if self.p_holm < ALPHA else Verdict.SAME
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +86,11 @@ class Evals:
     notes: tuple[str, ...] = ()
 
     @property
-    def differ(self) -> bool:
-        return any(row.verdict == "different" for row in self.rows)
+    def verdict(self) -> Verdict:
+        """One difference is enough; without a row nothing was compared."""
+        if not self.rows:
+            return Verdict.UNDECIDABLE
+        return Verdict.DIFFERENT if any(row.verdict is Verdict.DIFFERENT for row in self.rows) else Verdict.SAME
 
 
 Results = Mapping[str, Any]
@@ -116,7 +122,7 @@ def scores(results: Results) -> dict[tuple[str, str], Score]:
     for task, metrics in found.items():
         size = sizes.get(task)
         items = size.get("effective") if isinstance(size, Mapping) else None
-        if not isinstance(items, int) or items < 1 or not isinstance(metrics, Mapping):
+        if not isinstance(items, int) or not 1 <= items <= MOST_ITEMS or not isinstance(metrics, Mapping):
             continue
         for name, value in metrics.items():
             score = _score(name, value, items)

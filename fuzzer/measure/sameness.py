@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, Literal
 
-from fuzzer.model import Outcome, Role
+from fuzzer.model import WELL, Outcome, Role
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 NEEDLE: Final = "needle"
 EXCERPT_CHARS: Final = 60  # before a divergence, and of each continuation: 180 in all
 SIGNIFICANT: Final = 0.01
-ANSWERED: Final = frozenset({Outcome.PASS, Outcome.DEGRADED, Outcome.GARBLED})  # garbage is compared like anything else
+ANSWERED: Final = WELL | {Outcome.GARBLED}  # garbage is compared like anything else
 
 Whose = Literal["both", "neither", "target", "control"]
 Arm = Literal["target", "control"]

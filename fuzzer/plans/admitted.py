@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fuzzer.model import Observation, Outcome, ProbeSpec, Role
+from fuzzer.model import WELL, Observation, Outcome, ProbeSpec, Role
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from fuzzer.plans.verify import VerifyQuestion
     from targets.base import Mode
-
-ANSWERED = frozenset({Outcome.PASS, Outcome.DEGRADED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +75,7 @@ def passes(seen: Observation) -> tuple[bool, str]:
     """Is it the right answer to what the cap admits?"""
     if seen.outcome is Outcome.REJECTED:
         return False, f"refused, though the cap admits it: {seen.reason}"
-    if seen.outcome in ANSWERED:
+    if seen.outcome in WELL:
         given = f"{seen.completion_tokens} of {seen.spec.output_tokens} output tokens"
         return not seen.clamped, f"clamped: {given}" if seen.clamped else "answered"
     return False, f"{seen.outcome}: {seen.reason}"
@@ -87,7 +85,7 @@ def held_to(cap: int, seen: Observation) -> tuple[bool, str]:
     """Is it the right answer to more than fits? Refusals and clamps both hold, and an early end does."""
     if seen.outcome is Outcome.REJECTED:
         return True, "refused cleanly"
-    if seen.outcome not in ANSWERED:
+    if seen.outcome not in WELL:
         return False, f"{seen.outcome}: {seen.reason}"
     total = seen.length + (seen.completion_tokens or 0)
     if total > cap:
@@ -101,6 +99,6 @@ def _refused(seen: Observation) -> tuple[bool, str]:
     """Is it the right answer to what the cap forbids?"""
     if seen.outcome is Outcome.REJECTED:
         return True, "refused cleanly, and the engine is well"
-    if seen.outcome in ANSWERED:
+    if seen.outcome in WELL:
         return False, "answered: the cap is not in force"
     return False, f"{seen.outcome}: {seen.reason}"

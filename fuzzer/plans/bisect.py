@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fuzzer.model import Finding, Halt, Observation, ProbeSpec
+from fuzzer.model import Finding, Halt, Observation, ProbeSpec, Role
 from fuzzer.plans.axis import settle_axis
 from fuzzer.plans.conclusion import cap_of, conclude, inconclusive, not_by_length
 from fuzzer.plans.confirm import confirm_bad, confirm_good, confirm_while_fresh, look_above, settle_doubt
@@ -144,5 +144,6 @@ def _affordable(ledger: Ledger, step: ProbeSpec) -> bool:
     is_on_line = step.output_tokens == question.output_at(step.length)
     if question.max_deaths == 0 and is_on_line and step.length <= max(question.start, question.known_good or 0):
         return True
-    tally = ledger.at(step.length, step.output_tokens)
+    is_scan = step.role is Role.SCAN
+    tally = ledger.at_place(step.length) if is_scan else ledger.at(step.length, step.output_tokens)
     return bool(tally.passes) and not tally.is_bad

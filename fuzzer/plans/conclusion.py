@@ -9,7 +9,7 @@ from fuzzer.model import Finding, FindingKind, Flaky, Halt, Observation, Outcome
 from fuzzer.plans.axis import axis_words, cause_for, left_for_drafts
 from fuzzer.plans.corners import failed_corner, refused_corners, unknown_corners
 from fuzzer.plans.limits import learnt_limit, limit_failure, over_limit_seen, reached_limit
-from fuzzer.plans.scan import Island, cap_below_islands, islands, scanned
+from fuzzer.plans.scan import Island, ground_below, islands, lowest_failing, scanned
 from fuzzer.plans.speculation import speculation_off_from
 from fuzzer.plans.warmth import hit_words
 from fuzzer.recommend import cap_below, confidence_of, flaky
@@ -30,8 +30,8 @@ def cap_of(ledger: Ledger, *, halted: bool) -> int | None:
     if question.is_turned or bounds.last_good is None or not passes:
         return None
     covered = cap_below(bounds.last_good, round_to=question.round_to, margin=left_for_drafts(ledger))
-    if islands(ledger):
-        ground = cap_below_islands(ledger)
+    if (failing := lowest_failing(ledger)) is not None:
+        ground = ground_below(ledger, failing)
         return None if ground is None else cap_below(ground, round_to=question.round_to)
     if halted:
         return covered
@@ -126,7 +126,8 @@ def _finding(ledger: Ledger, kind: FindingKind, reason: str, cap: int | None, ha
     if first_bad is not None and kind is FindingKind.CLEAN_LIMIT:
         first_bad = None
     verified = ledger.verified()
-    island = min([*ledger.islands, *(one.first for one in islands(ledger))], default=None)
+    failing = lowest_failing(ledger)
+    island = min([*ledger.islands, *([] if failing is None else [failing])], default=None)
     if island is not None and cap is not None and cap > island:
         cap = None  # it would admit the island
     good = ledger.at(verified).passes if verified is not None else []
@@ -134,7 +135,7 @@ def _finding(ledger: Ledger, kind: FindingKind, reason: str, cap: int | None, ha
     at_good = ledger.at(verified).failures if verified is not None else []
     return Finding(
         kind=kind,
-        reason=reason + _but_islands(ledger) + off_words,
+        reason=reason + _but_islands(ledger, cap) + off_words,
         last_good=verified,
         first_bad=first_bad,
         last_good_total=max((seen.total for seen in good), default=None),
@@ -152,9 +153,12 @@ def _finding(ledger: Ledger, kind: FindingKind, reason: str, cap: int | None, ha
     )
 
 
-def _but_islands(ledger: Ledger) -> str:
+def _but_islands(ledger: Ledger, cap: int | None) -> str:
+    below = "there is no cap below that" if cap is None else "the cap is below that"
     if found := islands(ledger):
-        return "; but " + "; ".join(map(_island_words, found)) + ", and the cap is below that"
+        return "; but " + "; ".join(map(_island_words, found)) + f", and {below}"
+    if (failing := lowest_failing(ledger)) is not None:
+        return f"; but {failing} failed once, it is not known whether it does again, and {below}"
     if not ledger.islands:
         return ""
     alone = ", ".join(map(str, ledger.islands))

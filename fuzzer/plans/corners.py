@@ -15,7 +15,7 @@ from fuzzer.plans.limits import corners_below
 if TYPE_CHECKING:
     from fuzzer.plans.ledger import Ledger
 
-FIRST_TOKENS = 4
+FIRST_TOKENS = 4  # read of an answer that asked for more than anybody waits for
 LAST_DEATHS = 2
 
 

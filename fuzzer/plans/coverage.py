@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fuzzer.model import Observation, Outcome, Role
+from fuzzer.model import WELL, Observation, Role
 from fuzzer.plans.conditions import CONDITIONS
 from fuzzer.search.places import RESIDUES
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from fuzzer.plans.samples import Grounds
 
-GOOD = frozenset({Outcome.PASS, Outcome.DEGRADED})
 MAGNITUDES = ((1_024, "to 1,024"), (8_192, "to 8,192"), (65_536, "to 65,536"), (262_144, "to 262,144"))
 
 
@@ -33,7 +32,7 @@ class Coverage:
 def coverage(grounds: Grounds, seen: Iterable[Observation]) -> Coverage:
     """The coverage of a run's samples; what shrinks a failure is no sample."""
     sampled = [one for one in seen if one.spec.role is Role.FUZZ and one.outcome.is_evidence]
-    passed = [one for one in sampled if one.outcome in GOOD]
+    passed = [one for one in sampled if one.outcome in WELL]
     lengths = {one.spec.length for one in passed}
     at_places = {place.length for part in grounds.places() for place in part}
     return Coverage(

@@ -133,8 +133,9 @@ def fuzz(question: FuzzQuestion, facts: Iterable[Observation] = ()) -> Plan:
 
 
 def fell_for_company(seen: Observation) -> bool:
-    """Did its companions fail by themselves, or were they turned away? That says nothing of the probe."""
-    return seen.outcome is Outcome.INFRA and bool(seen.spec.companions) and not seen.unusable
+    """Did its companions fail by themselves, or were they or it turned away? That says nothing of the probe."""
+    kept_out = seen.outcome is Outcome.BUSY or (seen.outcome is Outcome.INFRA and not seen.unusable)
+    return kept_out and bool(seen.spec.companions)
 
 
 def explains(found: Reproducer, spec: ProbeSpec, grounds: Grounds) -> bool:
@@ -159,9 +160,11 @@ def explains(found: Reproducer, spec: ProbeSpec, grounds: Grounds) -> bool:
 
 
 def _openings(hunt: Hunt) -> Generator[ProbeSpec, Observation, None]:
-    """A failure says nothing where even short prompts fail; what cannot be sent here is left out."""
+    """A failure says nothing where even short prompts fail, and again; what cannot be sent here is left out."""
     for spec in hunt.question.openings():
         seen = hunt.answers.to(spec) or (yield from hunt.ask(spec))
+        if hunt.is_bad(seen):
+            seen = yield from hunt.ask(spec)
         if hunt.is_bad(seen):
             reason = f"even {SHORT} tokens ({spec.mode}, {spec.content}) do not pass: {seen.outcome}: {seen.reason}"
             raise Ended(Halt.NOT_LENGTH, reason)
@@ -173,7 +176,7 @@ def _samples(hunt: Hunt, found: list[Reproducer]) -> Generator[ProbeSpec, Observ
     for tried, spec in enumerate(islice(samples(question), sent, None)):
         if tried >= MOST_SAMPLES or _is_over(hunt, sent):
             return
-        if any(explains(one, spec, question) for one in found):
+        if any(explains(one, sent_too, question) for one in found for sent_too in _all_sent(spec, question)):
             continue
         sent += 1
         seen = yield from hunt.ask(spec)
@@ -186,6 +189,13 @@ def _samples(hunt: Hunt, found: list[Reproducer]) -> Generator[ProbeSpec, Observ
             continue
         if not question.keep_going:
             return
+
+
+def _all_sent(spec: ProbeSpec, grounds: Grounds) -> list[ProbeSpec]:
+    """The sample, and each of its companions as if it were one: they are cold, streamed and greedy."""
+    ways = {"mode": spec.mode, "content": spec.content, "stream": True, "cache": "cold", "companions": ()}
+    room = {length: grounds.cap - length for length in spec.companions}
+    return [spec, *(grounds.spec(at, Role.FUZZ, "", **{**ways, "output_tokens": left}) for at, left in room.items())]
 
 
 def _is_over(hunt: Hunt, sent: int) -> bool:

@@ -14,8 +14,9 @@ from itertools import cycle
 from typing import TYPE_CHECKING, TypeVar
 
 from fuzzer.model import ProbeSpec, Role
+from fuzzer.plans.corners import FIRST_TOKENS
 from fuzzer.plans.terms import SHORT, Terms
-from fuzzer.search.places import RESIDUES, Place, places, residues
+from fuzzer.search.places import BLOCK, RESIDUES, Place, places, residues
 from fuzzer.search.suspects import UNKNOWN_DRAFT_TOKENS
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ IN_ORDER = 0.03  # of the samples open a row of lengths that grow, shrink or sta
 ROW = 4
 OUTPUTS = (1, 2, 15, 16, 17, 64, 128, 256)
 HEAD = 16  # tokens that all warm prompts share at the least
-FIRST_TOKENS = 4  # read of an answer that asked for more than anybody waits for
 COMPANIONS = (1, 2, 3, 7)
 FIT_TOGETHER = 4  # caps that companions may fill together
 TEMPERATURES = (0.7, 1.0)
@@ -47,7 +47,7 @@ class Grounds(Terms):
     seed: int = 0
     contents: tuple[str, ...] = ("words",)
     modes: tuple[Mode, ...] = ("ids",)
-    block: int = 16
+    block: int = BLOCK
     kv_tokens: int | None = None
     suspects: tuple[int, ...] = ()
 

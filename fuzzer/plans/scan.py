@@ -1,8 +1,9 @@
 """Does anything fail below the edge, alone, where engines like to fail? PURE.
 
 A bisect believes that failures are monotone; a scan asks places that it has no reason to ask. Its evidence stands by
-itself: an island says nothing about the edge above it, and the edge nothing about it. What failed twice, and never
-passed, is an island; then its two ends are looked for, and the claim is made anew below it.
+itself: an island says nothing about the edge above it, and the edge nothing about it. What failed twice, and did not
+pass often enough to outweigh that, is an island; then its two ends are looked for, and the claim is made anew below it.
+What failed once and could not be asked again holds the cap back like an island.
 """
 
 from __future__ import annotations
@@ -37,21 +38,18 @@ def scan(ledger: Ledger) -> ProbeSpec | None:
     question, bounds = ledger.question, ledger.bounds
     if not question.scan or bounds.noisy or bounds.last_good is None or not is_closed(ledger):
         return None
-    if ledger.deaths >= question.max_deaths:
-        return None  # a place may cost a death
     found = islands(ledger)
-    return (
-        _settle(ledger)
-        or (_measure(ledger, found[0]) or _confirm(ledger, found[0]) if found else None)
-        or (_next_place(ledger, min([bounds.last_good, *(one.first - 1 for one in found)])))
-    )
+    open_yet = _settle(ledger, found) or (_measure(ledger, found[0]) or _confirm(ledger, found[0]) if found else None)
+    if open_yet is not None or ledger.deaths >= question.max_deaths:
+        return open_yet  # what is left open by a failure halts the run where it cannot be afforded; more places do not
+    return _next_place(ledger, min([bounds.last_good, *(one.first - 1 for one in found)]))
 
 
 def islands(ledger: Ledger) -> list[Island]:
     """What the scan found, lowest first: neighbours in a row of what was asked, one of which failed twice."""
     asked = _asked(ledger)
-    runs = [list(run) for fails, run in groupby(asked, key=lambda item: _fails(item[1])) if fails]
-    passed = {length for length, tally in asked if tally.passes}
+    runs = [list(run) for fails, run in groupby(asked, key=lambda item: _fails(ledger, item[1])) if fails]
+    passed = {length for length, tally in asked if tally.passes and not _fails(ledger, tally)}
     return [_island(run, passed) for run in runs if any(len(tally.failures) > 1 for _, tally in run)]
 
 
@@ -62,16 +60,24 @@ def scanned(ledger: Ledger) -> tuple[int, int]:
     return sum(bool(ledger.at_place(length).passes) for length in wanted), len(wanted)
 
 
-def cap_below_islands(ledger: Ledger) -> int | None:
-    """The longest prompt below all islands whose passes bear the claim; None where there is no island."""
-    found = islands(ledger)
-    return found[0].first - 1 if found and ledger.is_sound(ledger.at_place(found[0].first - 1)) else None
+def lowest_failing(ledger: Ledger) -> int | None:
+    """The shortest prompt below the edge that failed, be it but once, and is not outweighed; None where none is."""
+    return next((length for length, tally in _asked(ledger) if _fails(ledger, tally)), None)
 
 
-def _settle(ledger: Ledger) -> ProbeSpec | None:
-    """A place that failed once: again, until it fails twice, or has passed often enough for it to be a stray."""
+def ground_below(ledger: Ledger, failing: int) -> int | None:
+    """The longest prompt below it, where its passes bear the claim."""
+    return failing - 1 if ledger.is_sound(ledger.at_place(failing - 1)) else None
+
+
+def _settle(ledger: Ledger, found: list[Island]) -> ProbeSpec | None:
+    """A place that failed once: again, until it fails twice, or has passed often enough for it to be a stray.
+
+    Beside an island once is enough, so that its width costs half the deaths.
+    """
     for length, tally in _asked(ledger):
-        if len(tally.all_failures) == 1 and not ledger.is_sound(tally):
+        is_known = any(island.first <= length <= island.last for island in found)
+        if len(tally.all_failures) == 1 and not is_known and not ledger.is_sound(tally):
             reason = f"it failed once and passed {len(tally.passes)} times: an island, or a stray?"
             return ledger.question.spec(length, Role.SCAN, reason)
     return None
@@ -81,10 +87,10 @@ def _measure(ledger: Ledger, island: Island) -> ProbeSpec | None:
     """Where it begins and ends: away from it by its own width, then halfway between what passes and what fails."""
     asked = _asked(ledger)
     width = island.last - island.first + 1
-    below = max((length for length, tally in asked if tally.passes and length < island.first), default=0)
+    ends = [length for length, tally in asked if not _fails(ledger, tally)]
+    below = max((length for length in ends if length < island.first), default=0)
     above = min(
-        (length for length, tally in asked if tally.passes and length > island.last),
-        default=ledger.bounds.last_good or island.last + 1,
+        (length for length in ends if length > island.last), default=ledger.bounds.last_good or island.last + 1
     )
     for passes, fails, side in ((below, island.first, -1), (above, island.last, 1)):
         gap = abs(fails - passes)
@@ -135,8 +141,8 @@ def _asked(ledger: Ledger) -> list[tuple[int, Tally]]:
     return sorted((length, tally) for length, tally in known.items() if length <= top)
 
 
-def _fails(tally: Tally) -> bool:
-    return bool(tally.all_failures) and not tally.passes
+def _fails(ledger: Ledger, tally: Tally) -> bool:
+    return bool(tally.all_failures) and not ledger.is_sound(tally)
 
 
 def _island(run: list[tuple[int, Tally]], passed: set[int]) -> Island:

@@ -83,8 +83,7 @@ class Shrink:
                 yield from self._plainer()
                 yield from self._shorter_prompt()
                 yield from self._shorter_output()
-                yield from self._beside()
-                return self.made("")
+                return self.made((yield from self._beside()))
         except Spent:
             return self.made("no death is left to spend on it")
         return self.made("it did not come again")
@@ -146,6 +145,8 @@ class Shrink:
         if len(self.best.companions) > 1:
             few = self.best.companions
             yield from self._least(len(few), 0, lambda count: replace(self.best, companions=few[:count]))
+        if max(self.best.companions, default=0) > SHORT:
+            yield from self._takes(replace(self.best, companions=(SHORT,) * len(self.best.companions)))
 
     def _shorter_prompt(self) -> Generator[ProbeSpec, Observation, None]:
         """The shortest prompt that fails, as if all longer ones did.
@@ -176,11 +177,26 @@ class Shrink:
             return
         yield from self._least(self.best.output_tokens, 1, self._of_output)
 
-    def _beside(self) -> Generator[ProbeSpec, Observation, None]:
-        """One token more: where that passes, it is an island."""
+    def _beside(self) -> Generator[ProbeSpec, Observation, str]:
+        """One token less and one more, until they can be taken to pass: where both do, it is an island.
+
+        A failure that comes now and then lets one of anything pass. Returns what that leaves open, in words.
+        """
+        if self.every is not None:
+            return ""
+        if self.shorter and (yield from self._fails_in_the_end(self._of_length(self.best.length - 1))):
+            self.shorter = None
+            return "it does not come every time, for one token less has passed and has failed"
         longer = self._of_length(self.best.length + 1)
-        if self.every is None and longer.length + longer.output_tokens <= self.asker.grounds.cap:
-            self.longer = not (yield from self._fails(longer, self.before))
+        if longer.length + longer.output_tokens <= self.asker.grounds.cap:
+            self.longer = not (yield from self._fails_in_the_end(longer))
+        return ""
+
+    def _fails_in_the_end(self, trial: ProbeSpec) -> Trial:
+        for _ in range(1 if self.before else TRIES):
+            if (yield from self._fails(trial, self.before)):
+                return True
+        return False
 
     def _least(self, bad: int, good: int, make: Callable[[int], ProbeSpec]) -> Generator[ProbeSpec, Observation, None]:
         """The least value that fails. Invariant: `bad` fails, `good` is taken to pass.
@@ -238,6 +254,7 @@ class Shrink:
             raise Spent
         deaths = self.asker.deaths
         seen = yield from self.asker.ask(replace(spec, role=Role.SHRINK, wait_s=0.0))
+        self._learn_late()
         if self.late and not self._is_it(seen):
             yield from self.asker.ask(self._short("did the engine live through the one before?"))
             seen = self.asker.take_late() or seen
@@ -245,6 +262,13 @@ class Shrink:
             self._passed.add(replace(seen.spec, reason=""))
         self._answered = 0 if self.asker.deaths > deaths else self._answered + 1 + self.late
         return seen
+
+    def _learn_late(self) -> None:
+        """A trial that was taken to pass may turn out to have failed: from then on each is given another probe."""
+        late = self.asker.take_late()
+        if late is not None and self._is_it(late):
+            self.late = True
+            self._keep(late, self.before, self.before_seqs)
 
     def _is_it(self, seen: Observation) -> bool:
         """Another outcome would be another failure."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from fuzzer.model import Outcome, ProbeSpec, Role
+from fuzzer.model import WELL, ProbeSpec, Role
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from fuzzer.model import Observation
     from fuzzer.plans.ledger import Ledger
 
-READ = frozenset({Outcome.PASS, Outcome.DEGRADED})
 UNPRIMED = frozenset({Role.BASELINE, Role.PRIME, Role.OVER_LIMIT})
 
 
@@ -65,7 +64,7 @@ def _served(ledger: Ledger) -> Iterable[bool | None]:
     """
     longest = 0
     for seen in ledger.seen:
-        if _is_warm(seen) and seen.outcome in READ and longest > ledger.question.baseline:
+        if _is_warm(seen) and seen.outcome in WELL and longest > ledger.question.baseline:
             hit = seen.cached_tokens
             yield None if hit is None else min(longest, seen.length) <= 2 * hit
         longest = 0 if seen.deaths or seen.wedged else max(longest, _longest_read([seen]))
@@ -77,5 +76,5 @@ def _is_warm(seen: Observation) -> bool:
 
 def _longest_read(life: Iterable[Observation]) -> int:
     """The longest warm prompt that was read to its end, as it was asked or as it was counted."""
-    read = (seen for seen in life if seen.spec.cache == "warm" and seen.outcome in READ)
+    read = (seen for seen in life if seen.spec.cache == "warm" and seen.outcome in WELL)
     return max((max(seen.length, seen.spec.length) for seen in read), default=0)

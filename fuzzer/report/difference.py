@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from statistics import fmean, variance
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from fuzzer.model import FindingKind, Observation, Outcome
+from fuzzer.model import WELL, FindingKind, Observation
 from fuzzer.report.finding import death_signatures, draft_tokens
 from fuzzer.report.words import tokens
 
@@ -159,6 +159,6 @@ def _acceptance(before: Side, after: Side) -> Change:
 
 def _accepted(seen: Sequence[Observation]) -> list[float]:
     """Accepted tokens per step of every pass that drafted."""
-    drafts = (probe.draft for probe in seen if probe.outcome in {Outcome.PASS, Outcome.DEGRADED})
+    drafts = (probe.draft for probe in seen if probe.outcome in WELL)
     means = (draft.mean_acceptance_length for draft in drafts if draft is not None)
     return [mean - 1 for mean in means if mean is not None]

@@ -34,7 +34,7 @@ def fuzz_object(run: Run, finding: Finding, seen: Sequence[Observation], elapsed
         "cap": question.cap,
         "seed": question.seed,
         "coverage": told | {"places": list(told["places"]), "residues": list(told["residues"])},
-        "failures": [_failure(run, question, one) for one in finding.reproducers],
+        "failures": [_failure(run, question, one, seen) for one in finding.reproducers],
     }
 
 
@@ -42,7 +42,7 @@ def question_of(run: Run) -> FuzzQuestion:
     return FuzzQuestion.from_json(run.record.question)
 
 
-def _failure(run: Run, question: FuzzQuestion, one: Reproducer) -> dict[str, Any]:
+def _failure(run: Run, question: FuzzQuestion, one: Reproducer, seen: Sequence[Observation]) -> dict[str, Any]:
     spec = one.spec
     return {
         "probe": one.seq,
@@ -67,7 +67,7 @@ def _failure(run: Run, question: FuzzQuestion, one: Reproducer) -> dict[str, Any
         "requests_of_a_life": one.every,
         "unfinished": one.unfinished or None,
         "replay": replay_line(run, one),
-        "script": script(run, one),
+        "script": script(run, one, seen),
         "report": paragraph(run, question, one),
     }
 
@@ -104,25 +104,33 @@ def replay_line(run: Run, one: Reproducer) -> str:
     return "; ".join(f"ctxfuzz replay {run.run}:{seq}" for seq in (*one.before, one.seq))
 
 
-def script(run: Run, one: Reproducer) -> str:
-    """A shell script that makes the bodies and sends them with curl; $OPENAI_API_KEY is the key, if one is needed."""
-    lines = ["#!/bin/sh", f"# {plain(run.record.model)}: {one.outcome} at {one.spec.length} prompt tokens"]
+def script(run: Run, one: Reproducer, seen: Sequence[Observation]) -> str:
+    """A shell script that makes the bodies and sends them with curl; $OPENAI_API_KEY is the key, if one is needed.
+
+    All bodies are made first: to make one asks the target, which is no part of what happened to it.
+    """
+    specs = {probe.seq: probe.spec for probe in seen} | {one.seq: one.spec}
+    probes = [*one.before, one.seq]
+    companions = range(1, len(one.spec.companions) + 1)
+    return "\n".join(
+        [
+            "#!/bin/sh",
+            f"# {plain(run.record.model)}: {one.outcome} at {one.spec.length} prompt tokens",
+            "# To be run where runs.db is; CTXFUZZ_DB names another.",
+            *(f"ctxfuzz body {run.run}:{seq} -o probe-{seq}.json || exit" for seq in probes),
+            *(f"ctxfuzz body {run.run}:{one.seq} --companion {at} -o companion-{at}.json || exit" for at in companions),
+            *(_sent(run, f"probe-{seq}.json", specs[seq]) for seq in one.before),
+            *(f"{_sent(run, f'companion-{at}.json', one.spec)} > /dev/null &" for at in companions),
+            *(["sleep 1"] if companions else []),
+            *([] if one.every is None else [f"for request in $(seq {one.every}); do"]),
+            _sent(run, f"probe-{one.seq}.json", one.spec),
+            *([] if one.every is None else ["done"]),
+        ]
+    )
+
+
+def _sent(run: Run, file: str, spec: ProbeSpec) -> str:
     curl = "curl -sS -N -H 'Content-Type: application/json' -H \"Authorization: Bearer $OPENAI_API_KEY\""
-    for seq in one.before:
-        lines += [f"ctxfuzz body {run.run}:{seq} -o probe-{seq}.json", _sent(run, curl, f"probe-{seq}.json", one.spec)]
-    lines.append(f"ctxfuzz body {run.run}:{one.seq} -o probe.json")
-    companions = [f"companion-{at}.json" for at in range(1, len(one.spec.companions) + 1)]
-    lines += [f"ctxfuzz body {run.run}:{one.seq} --companion {at} -o {name}" for at, name in enumerate(companions, 1)]
-    lines += [f"{_sent(run, curl, name, one.spec)} > /dev/null &" for name in companions]
-    if one.every is not None:
-        lines.append(f"for request in $(seq {one.every}); do")
-    lines.append(_sent(run, curl, "probe.json", one.spec))
-    if one.every is not None:
-        lines.append("done")
-    return "\n".join(lines)
-
-
-def _sent(run: Run, curl: str, file: str, spec: ProbeSpec) -> str:
     path = "chat/completions" if spec.mode == "chat" else "completions"
     return f"{curl} --data-binary @{file} {quote(f'{run.record.url}/v1/{path}')}"
 
@@ -138,7 +146,7 @@ def _what(question: FuzzQuestion, one: Reproducer) -> str:
     signature = f' ("{plain(one.signature, 200)}")' if one.signature else ""
     end = f"ends in {one.outcome}{signature}"
     if one.every is not None:
-        return f"about the {one.every}th request of the engine's life {end}, whatever it asks for."
+        return f"request {one.every} or so of the engine's life {end}, whatever it asks for."
     spec = one.spec
     output = "no max_tokens" if spec.omit_max_tokens else f"max_tokens {spec.output_tokens}"
     needs = "; ".join(_needs(question, spec))
@@ -146,8 +154,10 @@ def _what(question: FuzzQuestion, one: Reproducer) -> str:
 
 
 def _needs(question: FuzzQuestion, spec: ProbeSpec) -> list[str]:
-    """What it takes besides the two lengths, which are told as numbers."""
-    return [said for said in words(spec, question) if not said.startswith(("output:", "max_tokens:"))]
+    """What it takes besides the two lengths, which are told as numbers; so are the lengths of companions."""
+    company = f"beside {plural(len(spec.companions), 'request')} of {tokens(max(spec.companions, default=0))} tokens"
+    said = [said for said in words(spec, question) if not said.startswith(("output:", "max_tokens:", "companions:"))]
+    return [company, *said] if spec.companions else said
 
 
 def _told(one: Reproducer) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fuzzer.report.plain import plain
+from fuzzer.report.tables import aligned
 from fuzzer.report.words import tokens
 
 if TYPE_CHECKING:
@@ -46,8 +47,4 @@ def run_row(run: Run) -> tuple[str, ...]:
 
 def as_text(rows: list[tuple[str, ...]]) -> str:
     """The table as plain lines, its columns aligned."""
-    lines = [COLUMNS, *rows]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
-    )
+    return aligned([COLUMNS, *rows], left=range(len(COLUMNS)))

@@ -61,10 +61,9 @@ def same_text(told: Sameness) -> str:
 
 def evals_object(told: Evals) -> dict[str, Any]:
     """The object of `same --eval --json`."""
-    verdict = Verdict.UNDECIDABLE if not told.rows else Verdict.DIFFERENT if told.differ else Verdict.SAME
     return {
         "schema": SCHEMA,
-        "verdict": verdict.value,
+        "verdict": told.verdict.value,
         "words": evals_words(told),
         "tasks": [_row_object(row) for row in told.rows],
         "notes": [plain(note, 400) for note in told.notes],
@@ -100,7 +99,7 @@ def evals_words(told: Evals) -> str:
     limits = (
         f"{tokens(items)} items of {plain(blind.task, 60)} cannot see under about {blind.smallest * 100:.1f} points"
     )
-    differ = [row for row in told.rows if row.verdict == "different"]
+    differ = [row for row in told.rows if row.verdict is Verdict.DIFFERENT]
     if differ:
         named = ", ".join(f"{plain(row.task, 60)} {row.difference * 100:+.2f} points" for row in differ)
         return f"different: {named}; {limits}"
@@ -129,7 +128,7 @@ def _row_object(row: Row) -> dict[str, Any]:
         "metric": plain(row.metric, 100),
         "test": row.test.value,
         "difference": row.difference,
-        "verdict": row.verdict,
+        "verdict": row.verdict.value,
     }
 
 

@@ -1,4 +1,4 @@
-"""How do runs and probes read as a table for spreadsheets? PURE: CSV in which nothing is a formula."""
+"""How does a table read? PURE: as CSV in which nothing is a formula, and as lines with aligned columns."""
 
 from __future__ import annotations
 

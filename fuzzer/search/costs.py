@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from fuzzer.model import Outcome
+from fuzzer.model import WELL, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,7 +45,7 @@ class Costs:
     def learn(self, observation: Observation) -> None:
         """Take one observation that is evidence."""
         cost = observation.cost_s
-        if observation.outcome in {Outcome.PASS, Outcome.DEGRADED}:
+        if observation.outcome in WELL:
             self.passes += 1
             self.pass_s += cost
             self.pass_tokens += observation.length

@@ -16,6 +16,7 @@ SMALLEST_POWER = 16
 CHUNKS = (512, 2_048, 8_192, 16_384)  # prefill chunks that engines come with
 CHUNK_MULTIPLES = 32  # of each chunk, from the first on
 CAPTURES = range(8, 513, 8)  # batch sizes of captured graphs, in tokens
+BLOCK = 16  # of a KV cache, where the engine does not tell
 RESIDUES = 128  # the largest block of a KV cache; a residue of it tells those of all smaller ones
 
 
@@ -30,7 +31,7 @@ def places(
     top: int,
     *,
     output_tokens: int,
-    block: int = 16,
+    block: int = BLOCK,
     kv_tokens: int | None = None,
     draft_tokens: int | None = None,
     suspects: Iterable[int] = (),

@@ -16,6 +16,7 @@ from enum import Enum
 from functools import cache
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
+import fuzzer.evidence
 import fuzzer.model
 import targets.base
 
@@ -23,7 +24,7 @@ T = TypeVar("T")
 Reader = Callable[[object], object]
 
 # Names that the dataclasses' annotations use, but that their modules import for type checkers only.
-_NAMES = {**vars(targets.base), **vars(fuzzer.model)}
+_NAMES = {**vars(targets.base), **vars(fuzzer.model), **vars(fuzzer.evidence)}
 
 
 class CodecError(ValueError):

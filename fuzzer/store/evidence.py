@@ -16,7 +16,7 @@ from targets.base import Reply, Scrape, restarted, went_on
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fuzzer.model import Evidence, Verdict
+    from fuzzer.evidence import Evidence, Verdict
     from targets.base import Health
 
 TEXT_CHARS: Final = 2048

@@ -63,9 +63,10 @@ class History:
         self.close()
 
     def get(self, name: str) -> Run:
-        """The run of that id, of that unique beginning of an id, or `last`. Raises NoSuchRun."""
+        """The run of that id, of that unique beginning of an id, or `last`, which no control is. Raises NoSuchRun."""
         if name == "last":
-            found = self._runs("WHERE r.plan <> 'merge' ORDER BY r.at_utc DESC, r.rowid DESC LIMIT 1")
+            own = "r.plan <> 'merge' AND r.settings_json ->> '$.control_of' IS NULL"
+            found = self._runs(f"WHERE {own} ORDER BY r.at_utc DESC, r.rowid DESC LIMIT 1")
         else:
             found = self._runs("WHERE substr(r.run, 1, ?) = ? ORDER BY r.run LIMIT 2", len(name), name)
         if not found:

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
     from sqlite_utils import Database
 
-    from fuzzer.model import Canary, Corroboration, Finding, Observation
+    from fuzzer.evidence import Canary
+    from fuzzer.model import Corroboration, Finding, Observation
     from fuzzer.store.records import Ending, Intent, Json
     from targets.base import Health
 

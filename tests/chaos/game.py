@@ -93,7 +93,7 @@ async def _to_the_end(game: Game, chance: random.Random, simulation: Simulation,
 
 
 async def _session(game: Game, chance: random.Random, simulation: Simulation, db: Path, blows: list[Blow]) -> bool:
-    """One process until it ends or is killed. True when it ended by itself, and well."""
+    """One process until it ends or is killed. True when it ended by itself, and well, or had sealed its run."""
     words = ("resume", "last") if _begun(db) else ("bisect", "--url", simulation.url, *QUESTION)
     command = [sys.executable, "-m", "tests.chaos.quick", *words, "--db", str(db), "--json"]
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -116,7 +116,7 @@ async def _session(game: Game, chance: random.Random, simulation: Simulation, db
             status = await process.wait()
     if status not in {0, -signal.SIGKILL} and not (status == Exit.INCONCLUSIVE and game.lies):
         game.wrong.append(f"a session left with {status}: {said.decode()[-400:]}")
-    return status != -signal.SIGKILL
+    return status != -signal.SIGKILL or _is_sealed(db)
 
 
 async def _strike(game: Game, blows: list[Blow], process: anyio.abc.Process, simulation: Simulation) -> None:
@@ -159,6 +159,14 @@ def _begun(db: Path) -> bool:
             return bool(history.runs(limit=1))
     except StoreError:  # killed while it was being made
         return False
+
+
+def _is_sealed(db: Path) -> bool:
+    """Was it killed after its last word was on record?"""
+    if not _begun(db):
+        return False
+    with History.open(db) as history:
+        return history.get("last").status == "done"
 
 
 def _check(game: Game, simulation: Simulation, db: Path) -> None:

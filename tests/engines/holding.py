@@ -6,9 +6,10 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from fuzzer.evidence import Evidence, Verdict
 from fuzzer.inspection import Facts, Inspection, conclude
 from fuzzer.inspector import idle_health, tries
-from fuzzer.model import Evidence, ProbeSpec, Settings, Verdict
+from fuzzer.model import ProbeSpec, Settings
 from fuzzer.outcome import judge
 from fuzzer.preflight import company
 from fuzzer.probe import Rig, gather, prepare

@@ -153,11 +153,14 @@ def tail(path: Path, characters: int = 2_000) -> str:
 
 
 def ctxfuzz(folder: Path, *args: str, within_s: float = 900) -> tuple[int, dict[str, Any], str]:
-    """Exit code, JSON and stderr of one command of the CLI, run as a user runs it."""
+    """Exit code, JSON and stderr of one command of the CLI, run as a user runs it.
+
+    Always the same prompts: a model of random weights answers some of them with what is no text.
+    """
     done = subprocess.run(
         [sys.executable, "-m", "fuzzer.cli", *args, "--json"],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={"CTXFUZZ_SEED": "0", **os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         timeout=within_s,

@@ -4,17 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fuzzer.model import (
-    Canary,
-    Confidence,
-    Corroboration,
-    Finding,
-    FindingKind,
-    Observation,
-    Outcome,
-    ProbeSpec,
-    Role,
-)
+from fuzzer.evidence import Canary
+from fuzzer.model import Confidence, Corroboration, Finding, FindingKind, Observation, Outcome, ProbeSpec, Role
 from fuzzer.store import Intent, RunRecord, Store
 from targets.base import DraftCounts, Fault, Health
 

@@ -17,18 +17,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fuzzer.model import (
-    Canary,
-    Confidence,
-    Corroboration,
-    Finding,
-    FindingKind,
-    Flaky,
-    Observation,
-    Outcome,
-    ProbeSpec,
-    Role,
-)
+from fuzzer.evidence import Canary
+from fuzzer.model import Confidence, Corroboration, Finding, FindingKind, Flaky, Observation, Outcome, ProbeSpec, Role
 from fuzzer.store import History, Intent, NoSuchRun, RunRecord, Store, StoreError, TargetLocked
 from fuzzer.store.schema import APPLICATION_ID, LINKED, VERSION, migrations
 from targets.base import DraftCounts, Fault, Health
@@ -269,6 +259,7 @@ def test_columns_and_views_answer_an_auditor(store: Store, path: Path) -> None:
 def test_a_run_is_found_by_id_by_beginning_and_as_the_last(store: Store) -> None:
     first, second = (store.begin(replace(RECORD, model=model)) for model in ("one", "two"))
     assert store.get(first).run == first
+    store.begin(replace(RECORD, settings={"control_of": second}))
     assert store.get("last").run == second
     differ = next(nth for nth, (one, other) in enumerate(zip(first, second, strict=True)) if one != other)
     assert store.get(first[: differ + 1]).run == first

@@ -21,7 +21,8 @@ class Pace:
 
     `first_runs` of a life take `first_run_s` longer to the first token, and three times as long after it.
     `neighbours`: the share of probes beside which somebody else is served, at half the speed. `slow_share` of the
-    probes decode `slow_factor` times as slowly. `drift`: by how much slower each probe is than the one before.
+    probes decode `slow_factor` times as slowly, and so does a `burst` of so many in a row, which begins among the first
+    five figures. `drift`: by how much slower each probe is than the one before.
     `acceptance`: accepted tokens a draft; None without a drafter, and none from `dead_from` tokens on. `cached`: the
     share of cold probes that the cache serves all the same. `dies_at`: the probes, by number, that it dies at.
     """
@@ -34,6 +35,7 @@ class Pace:
     neighbours: float = 0.0
     slow_share: float = 0.0
     slow_factor: float = 2.0
+    burst: int = 0
     drift: float = 0.0
     acceptance: float | None = None
     dead_from: int | None = None
@@ -46,13 +48,15 @@ class Pace:
 
     def __post_init__(self) -> None:
         self._random = random.Random(self.seed)
+        start = self._random.randint(4, 8) if self.burst else 0  # after a short prompt and two warm-ups
+        self._burst = range(start, start + self.burst)
 
     def answer(self, spec: ProbeSpec) -> Observation:
         """One probe, as the driver would report it."""
         number, draw = len(self.log) + 1, self._random
         crowded, slow, hit = (draw.random() < share for share in (self.neighbours, self.slow_share, self.cached))
         rate = self.tokens_per_s * draw.lognormvariate(0, self.noise) / (1 + self.drift) ** number
-        rate /= (2 if crowded else 1) * (self.slow_factor if slow else 1)
+        rate /= (2 if crowded else 1) * (self.slow_factor if slow or number in self._burst else 1)
         first = 0.01 if hit else self.prefill_s * draw.lognormvariate(0, self.noise)
         if self._ordinal < self.first_runs:
             first, rate = first + self.first_run_s, rate / 3

@@ -57,7 +57,17 @@ def test_nothing_in_common_is_undecidable(tmp_path: Path) -> None:
     assert weighed(target, control).exit_code == 3
 
 
-@pytest.mark.parametrize("text", ["no JSON", "[]", '{"results": {}}'])
+@pytest.mark.parametrize("task", ["x" * 5_000, "../b/arc", "a\0b", "\ud800"])
+def test_a_task_whose_name_names_no_file_has_no_samples(tmp_path: Path, task: str) -> None:
+    target, control = (logged(tmp_path / name, 558, samples=True) for name in ("a", "b"))
+    for path in (target, control):
+        path.write_text(path.read_text().replace('"arc"', json.dumps(task)))
+    done = weighed(target, control)
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["tasks"][0]["test"] == "two-proportions"
+
+
+@pytest.mark.parametrize("text", ["no JSON", "[]", '{"results": {}}', "[" * 100_000])
 def test_another_file_is_a_usage_error_that_says_what_to_do(tmp_path: Path, text: str) -> None:
     other = tmp_path / "other.json"
     other.write_text(text)

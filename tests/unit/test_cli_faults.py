@@ -8,7 +8,7 @@ import pytest
 from fuzzer.cli.faults import exit_of_fault, faults_told
 from fuzzer.errors import CtxfuzzError, Interrupted, RunStopped, TargetLost, UsageFault
 from fuzzer.prompts.errors import PromptError
-from fuzzer.store import NoSuchRun, StoreError, TargetLocked
+from fuzzer.store import NoSuchRun, NothingRecorded, StoreError, TargetLocked
 from targets.errors import TargetUnusable
 
 CODES = [
@@ -20,6 +20,7 @@ CODES = [
     (PromptError("x"), 2),
     (StoreError("x"), 2),
     (NoSuchRun("x"), 2),
+    (NothingRecorded("x"), 2),
     (TargetLocked("x"), 3),
 ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from fuzzer.measure.evals import (
     smallest_unpaired,
     two_proportions,
 )
+from fuzzer.measure.sameness import Verdict
 
 TRIALS = 500
 ITEMS = 600
@@ -109,7 +111,8 @@ def test_nothing_is_called_where_nothing_is_planted() -> None:
     def run() -> dict[str, Any]:
         return results(**{task: int(draw.binomial(ITEMS, 0.7)) / ITEMS for task in tasks})
 
-    assert sum(compare(run(), run(), {}, {}).differ for _ in range(TRIALS)) / TRIALS <= 0.07
+    alarms = sum(compare(run(), run(), {}, {}).verdict is Verdict.DIFFERENT for _ in range(TRIALS))
+    assert alarms / TRIALS <= 0.07
 
 
 def told(target: dict[str, Any], control: dict[str, Any], **logs: list[dict[str, Any]]) -> Evals:
@@ -121,7 +124,7 @@ def test_a_lossy_drafter_is_called_by_name() -> None:
     found = told(results(good=0.7, bad=0.6), results(good=0.7, bad=0.75))
     assert [(row.task, row.verdict) for row in found.rows] == [("good", "same"), ("bad", "different")]
     assert found.rows[1].difference == pytest.approx(-0.15)
-    assert found.differ
+    assert found.verdict is Verdict.DIFFERENT
 
 
 def test_logged_samples_are_paired_and_see_more() -> None:
@@ -178,3 +181,17 @@ def test_what_is_not_compared_is_said() -> None:
 def test_another_file_is_refused(file: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="lm-evaluation-harness"):
         scores(file)
+
+
+@pytest.mark.parametrize("items", [0, -1, "600", None, 10**400])
+def test_what_is_no_number_of_items_is_left_out(items: object) -> None:
+    file = results(task=0.5)
+    file["n-samples"]["task"]["effective"] = items
+    assert scores(file) == {}
+
+
+@pytest.mark.parametrize("share", [math.nan, math.inf, -0.5, 10**400, "0.5", None])
+def test_what_is_no_share_is_left_out(share: object) -> None:
+    file = results(task=0.5)
+    file["results"]["task"]["acc,none"] = share
+    assert scores(file) == {}

@@ -52,7 +52,19 @@ def test_one_accident_is_no_mode() -> None:
 
 
 def test_modes_that_nobody_would_notice_are_none() -> None:
-    assert two_modes([100.0, 100.01, 100.02, 103.0, 103.01, 103.02]) is None
+    assert two_modes([100.0, 103.0, 100.01, 103.01, 100.02, 103.02]) is None
+
+
+@pytest.mark.parametrize("slow", [{0, 1, 2}, {6, 7, 8, 9}, {12, 13, 14}, {0, 14}])
+def test_a_burst_is_no_mode(slow: set[int]) -> None:
+    assert two_modes([50.0 if turn in slow else 100.0 for turn in range(15)]) is None
+
+
+@pytest.mark.parametrize("slow", [{4, 11}, {0, 1, 2, 8}, {3, 4, 14}])
+def test_what_comes_back_is_a_mode(slow: set[int]) -> None:
+    modes = two_modes([50.0 if turn in slow else 100.0 for turn in range(15)])
+    assert modes is not None
+    assert modes.low_count == len(slow)
 
 
 @given(FIGURES, st.floats(0.01, 100))

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzzer.model import Baseline, Canary, Corroboration, Evidence, Outcome, ProbeSpec, Role
+from fuzzer.evidence import Canary, Evidence
+from fuzzer.model import Baseline, Corroboration, Outcome, ProbeSpec, Role
 from fuzzer.outcome import contended, judge
 from targets.base import DraftCounts, Fault, Health, ProxySign, Refusal, Reply, Scrape, ServerError, Usage
 
@@ -455,6 +456,11 @@ def test_interrupted_is_abandoned() -> None:
 
 
 # --- contended ---
+
+
+def test_a_failure_beside_others_is_contended_too() -> None:
+    assert judge(evidence(http(500), after=scrape(done=7))).contended
+    assert not judge(evidence(http(500))).contended
 
 
 def test_counters_that_moved_by_more_than_ours_are_contended() -> None:

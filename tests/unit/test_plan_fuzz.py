@@ -297,7 +297,7 @@ def test_a_budget_of_time_ends_it() -> None:
 def test_where_short_prompts_fail_nothing_is_sampled() -> None:
     engine = Engine(lambda *_: Outcome.ERROR)
     finding = engine.play(fuzz(question()))
-    assert (finding.kind, finding.halt, len(engine.log)) == (FindingKind.NOT_LENGTH, Halt.NOT_LENGTH, 1)
+    assert (finding.kind, finding.halt, len(engine.log)) == (FindingKind.NOT_LENGTH, Halt.NOT_LENGTH, 2)
 
 
 def test_an_error_that_the_engine_lives_through_is_shrunk_too() -> None:

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fuzzer.model import FindingKind, Outcome, Role
+from fuzzer.model import FindingKind, Halt, Outcome, Role
 from fuzzer.plans.bisect import BisectQuestion, bisect
-from tests.unit.worlds import Played, Request, World, play
+from tests.unit.worlds import Played, Request, World, play, prompt_above
 
 EDGE = 60_000
 
@@ -95,3 +95,37 @@ def test_a_resumed_scan_goes_on_where_it_was(step: int, width: int, data: st.Dat
     for seen in whole.log[:cut]:
         spec = plan.send(seen)
     assert spec == whole.log[cut].spec
+
+
+@pytest.mark.parametrize("island", [(8_191, 8_191), (14_335, 14_340), (4_000, 9_000)])
+@pytest.mark.parametrize("rate", [1.0, 0.6])
+@pytest.mark.parametrize("most", [6, 7, 8, 12, 40])
+def test_a_cap_never_admits_what_failed_and_is_not_outweighed(island: tuple[int, int], rate: float, most: int) -> None:
+    for seed in range(5):
+        edge = prompt_above(EDGE)
+
+        def rule(request: Request) -> Outcome | None:
+            hit = island[0] <= request.prompt <= island[1] and request.draw < rate
+            return Outcome.DEATH if hit else edge(request)
+
+        asked = BisectQuestion(lo=5_000, hi=100_000, scan=60, max_deaths=most, attribute_axis=False)
+        played = play(bisect(asked), World(rule, seed=seed).answer)
+        failed = min(seen.length for seen in played.log if seen.outcome is Outcome.DEATH)
+        assert played.finding.cap is None or played.finding.cap <= failed
+        assert played.deaths <= most + 1  # what has passed is sent again with the deaths spent, and may be flaky
+
+
+def test_what_failed_once_and_could_not_be_asked_again_is_said_and_carries_no_cap() -> None:
+    free = scanned((8_192, 8_192))
+    until_met = next(at for at, seen in enumerate(free.log) if seen.spec.role is Role.SCAN and seen.deaths)
+    finding = scanned((8_192, 8_192), max_deaths=sum(seen.deaths for seen in free.log[: until_met + 1])).finding
+    assert (finding.kind, finding.halt, finding.cap) == (FindingKind.INCONCLUSIVE, Halt.DEATHS, None)
+    assert finding.verified_up_to == 8_191
+    assert "8192 failed once" in finding.reason
+    assert "there is no cap below that" in finding.reason
+
+
+def test_the_width_of_an_island_costs_a_death_a_length() -> None:
+    played = scanned((14_300, 14_400))
+    inside = [seen.length for seen in played.log if 14_300 <= seen.length <= 14_400 and seen.deaths]
+    assert len(inside) == len(set(inside)) + 1

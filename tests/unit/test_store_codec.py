@@ -14,7 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fuzzer.model import FAIL_ON_DEFAULT, Canary, Conditions, Evidence, Finding, Observation, Outcome, ProbeSpec, Role
+from fuzzer.evidence import Canary, Evidence
+from fuzzer.model import FAIL_ON_DEFAULT, Conditions, Finding, Observation, Outcome, ProbeSpec, Role
 from fuzzer.store import codec
 from targets.base import DraftCounts, Fault, Reply, ServerError
 

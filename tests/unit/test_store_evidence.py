@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from fuzzer.model import Canary, Evidence, Outcome, ProbeSpec, Role, Verdict
+from fuzzer.evidence import Canary, Evidence, Verdict
+from fuzzer.model import Outcome, ProbeSpec, Role
 from fuzzer.store import summary
 from targets.base import Fault, Health, Reply, Scrape, ServerError
 

@@ -1,0 +1,119 @@
+"""When does a probe say nothing about its length? PURE: what happened to us, on the way, or at the door.
+
+Each question has a Verdict where its answer is yes: abandoned, busy or infra. A death that is seen all the same is
+told, and nobody is blamed for it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fuzzer.evidence import Verdict
+from fuzzer.model import Corroboration, Outcome
+from fuzzer.vitals import death_proof, health_went_down, serves, survival_proof, way_is_shut
+from targets.base import Fault
+
+if TYPE_CHECKING:
+    from fuzzer.evidence import Evidence
+
+# Cuts of earlier streams within this share of each other are one clock's doing, not an engine's.
+SAME_CLOCK = 0.05
+_SHUT = {"auth", "redirect", "not-found"}  # not by the length: the way itself is shut
+
+
+def cancelled(e: Evidence) -> Verdict | None:
+    return Verdict(Outcome.ABANDONED, "interrupted before the answer came") if e.cancelled else None
+
+
+def never_left(e: Evidence) -> Verdict | None:
+    """Refused before a byte left: no evidence about this length. Whose death it was, if one, nobody can say.
+
+    Where a canary sang just before, somebody died in between: proven by who is there now, else presumed. A name that
+    no longer resolves is the same (a pod that is away takes its name with it), but only where it was there before.
+    """
+    fault = e.reply.fault
+    if e.reply.sent:
+        return None
+    if fault is Fault.REFUSED or (fault is Fault.NO_ROUTE and e.served_before):
+        died = death_proof(e)
+        reason = "the connection was refused before a byte left" if fault is Fault.REFUSED else e.reply.fault_text
+        if died is None and (not e.served_before or survival_proof(e) is not None):
+            return Verdict(Outcome.ABANDONED, reason)
+        known = Corroboration.PRESUMED if died is None else Corroboration.PROVEN
+        why = died or "the engine served just before"
+        return Verdict(Outcome.ABANDONED, f"{reason}: {why}", known, deaths=1, blames="nobody")
+    return Verdict(Outcome.INFRA, e.reply.fault_text or str(fault), next_step=_way_there(fault), unusable=True)
+
+
+def _way_there(fault: Fault | None) -> str:
+    match fault:
+        case Fault.TLS:
+            return "check the certificate: --cacert FILE, or --insecure if you trust the wire"
+        case Fault.PROXY:
+            return "check HTTP_PROXY, HTTPS_PROXY and NO_PROXY"
+        case _:
+            return "check the host name and the route"
+
+
+def away(e: Evidence) -> Verdict | None:
+    """A line that went dead, or silent, while we were suspended says nothing about the length."""
+    lost = e.hung or (e.reply.fault is not None and e.reply.fault.lost)
+    if not e.away_s or not lost or death_proof(e) is not None:
+        return None
+    return Verdict(Outcome.ABANDONED, f"ctxfuzz itself was not running for {e.away_s:.0f} s of it")
+
+
+def busy(e: Evidence) -> Verdict | None:
+    if e.overload_s is None or death_proof(e) is not None or not serves(e):
+        return None
+    if e.reply.status == 503 and survival_proof(e) is None and not _says_it_itself(e):
+        return None  # it may be a proxy's view of a death
+    return Verdict(Outcome.BUSY, f"the engine says that it is busy (HTTP {e.reply.status})", retry_after_s=e.overload_s)
+
+
+def _says_it_itself(e: Evidence) -> bool:
+    """An engine's own words in JSON, under a health that never went down and a canary that came back whole."""
+    sang = e.canary is not None and e.canary.ok
+    return e.before is None and sang and e.reply.error is not None and health_went_down(e) is None
+
+
+def turned_away(e: Evidence) -> Verdict | None:
+    """A canary that is turned away (a key that ran out, a certificate) tells nothing of the engine, good or bad."""
+    shut = way_is_shut(e)
+    if shut is None or death_proof(e) is not None:
+        return None
+    step = "see that the key, the model's name and the certificate still hold, then resume"
+    return Verdict(Outcome.INFRA, f"the way to the engine is shut: {shut}", next_step=step, unusable=True)
+
+
+def door(e: Evidence) -> Verdict | None:
+    """Answers of a proxy or of the door, not of the engine: they say nothing about the length.
+
+    One that lost its engine, or gave up on one that no longer serves, may hide a failure.
+    """
+    sign = e.proxy
+    if sign is None or sign.kind == "upstream-lost" or death_proof(e) is not None:
+        return None
+    if sign.kind in {"broken", "deadline"} and not serves(e):
+        return None
+    seconds = f" after {e.reply.ended_s:.1f} s" if sign.kind == "deadline" else ""
+    return Verdict(
+        Outcome.INFRA,
+        f"{sign.product} answered HTTP {e.reply.status}{seconds} ({sign.kind})",
+        next_step=sign.advice,
+        unusable=sign.kind in _SHUT,
+    )
+
+
+def cut_by_a_clock(e: Evidence) -> Verdict | None:
+    """Streams that are cut at a near-constant time, the engine unchanged, are a proxy's deadline."""
+    if e.reply.fault is not Fault.CUT or len(e.recent_cuts_s) < 2 or survival_proof(e) is None:
+        return None
+    now = e.reply.ended_s
+    if any(abs(cut - now) > SAME_CLOCK * now for cut in e.recent_cuts_s[-2:]):
+        return None
+    return Verdict(
+        Outcome.INFRA,
+        f"three streams were cut after {now:.1f} s each, and the engine went on",
+        next_step=f"a proxy between us cuts streams at {now:.0f} s: raise its read or stream timeout",
+    )
