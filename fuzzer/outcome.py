@@ -192,7 +192,9 @@ def _short_output(e: Evidence) -> bool:
     got = e.reply.usage.completion_tokens
     if got is None or e.spec.stop_after is not None or got >= e.spec.output_tokens:
         return False
-    return e.baseline is None or e.baseline.full_output or e.reply.finish_reason == "length"
+    if e.baseline is None:  # the model ended by itself: a short prompt shows that it does
+        return e.reply.finish_reason != "stop"
+    return e.baseline.full_output or e.reply.finish_reason == "length"
 
 
 def _clamped(e: Evidence) -> bool:

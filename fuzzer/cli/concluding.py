@@ -97,7 +97,7 @@ def _same(flags: CommonFlags, result: Result) -> Exit:
     run, finding, seen = result.run_row, result.finding, result.observations
     with History.open(flags.db) as history:
         recorded = comparing.recorded(history, run)
-    if recorded is None:  # the run of a control, that was resumed
+    if recorded is None:  # the run of a control, whose target's was left behind in another database
         return _finding(flags, result, None, ())
     told, control = recorded
     if flags.json:
@@ -109,7 +109,7 @@ def _same(flags: CommonFlags, result: Result) -> Exit:
         results.emit_summary(summary(Facts(run, finding, seen, result.elapsed_s, str(flags.db))))
     if finding.halt is not None:
         return BY_HALT[finding.halt]
-    if finding.first_bad is not None:
+    if finding.first_bad is not None and attribution.CONTROL_OF not in run.record.settings:
         return Exit.BAD_NEWS
     return BY_VERDICT[told.verdict]
 

@@ -89,9 +89,7 @@ def _measure(ledger: Ledger, island: Island) -> ProbeSpec | None:
     width = island.last - island.first + 1
     ends = [length for length, tally in asked if not _fails(ledger, tally)]
     below = max((length for length in ends if length < island.first), default=0)
-    above = min(
-        (length for length in ends if length > island.last), default=ledger.bounds.last_good or island.last + 1
-    )
+    above = min((length for length in ends if length > island.last), default=ledger.bounds.last_good or island.last + 1)
     for passes, fails, side in ((below, island.first, -1), (above, island.last, 1)):
         gap = abs(fails - passes)
         if gap > 1:
@@ -137,7 +135,8 @@ def _places(
 def _asked(ledger: Ledger) -> list[tuple[int, Tally]]:
     """All that is known of lengths up to the edge, the search's own among it, shortest first."""
     top = ledger.bounds.last_good or 0
-    known = {length: tally for length, tally in ledger.line() if tally.passes} | ledger.scanned
+    met = ledger.islands if ledger.question.scan else ()
+    known = {length: tally for length, tally in ledger.line() if tally.passes or length in met} | ledger.scanned
     return sorted((length, tally) for length, tally in known.items() if length <= top)
 
 

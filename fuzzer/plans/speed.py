@@ -148,8 +148,11 @@ def _failure(question: SpeedQuestion, answers: Answers, failed: Observation) -> 
     refused = failed.outcome is Outcome.REJECTED
     below = [seen for seen in answers.evidence if seen is not failed and seen.length < failed.length]
     good = max(below, key=lambda seen: seen.length, default=None)
+    kind = FindingKind.CLEAN_LIMIT if refused else FindingKind(failed.outcome.value)
+    if refused and not _reliable(question, answers):
+        kind = FindingKind.INCONCLUSIVE
     return Finding(
-        FindingKind.CLEAN_LIMIT if refused else FindingKind(failed.outcome.value),
+        kind,
         f"{failed.length} prompt tokens: {failed.outcome}: {failed.reason}; {_told(question, answers)}",
         last_good=good.length if good else None,
         first_bad=None if refused else failed.length,
@@ -164,13 +167,18 @@ def _finding(question: SpeedQuestion, answers: Answers, halt: Halt | None, why: 
     found = cells(answers.evidence, question.repeats)
     longest = max((cell.length for cell, figures in found.items() if figures.figures), default=None)
     kind, told = FindingKind.NONE, _told(question, answers)
-    if halt is None and not any(figures.reliable for figures in found.values()):
+    if halt is None and not _reliable(question, answers):
         kind, halt = FindingKind.INCONCLUSIVE, _throughout(answers, question)
     elif halt is not None:
         kind = FindingKind.INCONCLUSIVE
     return Finding(
         kind, f"{why}; {told}" if why else told, verified_up_to=longest, assumes=ASSUMES, halt=halt
     )  # fmt: skip
+
+
+def _reliable(question: SpeedQuestion, answers: Answers) -> bool:
+    """True where some cell has a figure to rely on."""
+    return any(figures.reliable for figures in cells(answers.evidence, question.repeats).values())
 
 
 def _throughout(answers: Answers, question: SpeedQuestion) -> Halt | None:

@@ -49,6 +49,8 @@ OUTPUT: Final = 32
 QUESTION: Final = ("--lo", "200", "--hi", "400", "--confidence", "0.5", "--max-deaths", "40")
 LONGEST_WAIT_S: Final = 3.0
 MOST_BLOWS: Final = 4
+# asyncio says 255 where the blow fell as the process ended, and sending it has taken its status away: it is not known.
+STRUCK: Final = frozenset({-signal.SIGKILL, 255})
 
 Blow = Literal["driver", "engine", "both"]
 BLOWS: Final[tuple[Blow, ...]] = ("driver", "driver", "engine", "both", "both")
@@ -114,9 +116,9 @@ async def _session(game: Game, chance: random.Random, simulation: Simulation, db
                 if process.returncode is None:
                     await _strike(game, blows, process, simulation)
             status = await process.wait()
-    if status not in {0, -signal.SIGKILL} and not (status == Exit.INCONCLUSIVE and game.lies):
+    if status not in {0, *STRUCK} and not (status == Exit.INCONCLUSIVE and game.lies):
         game.wrong.append(f"a session left with {status}: {said.decode()[-400:]}")
-    return status != -signal.SIGKILL or _is_sealed(db)
+    return status not in STRUCK or _is_sealed(db)
 
 
 async def _strike(game: Game, blows: list[Blow], process: anyio.abc.Process, simulation: Simulation) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import sys
 from contextlib import closing
@@ -10,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import httpx
 import pytest
 from click.testing import CliRunner
 
@@ -21,7 +21,7 @@ from fuzzer.model import FindingKind, Reproducer, Role, Settings
 from fuzzer.plans.conclusion import not_tried
 from fuzzer.plans.coverage import coverage
 from fuzzer.plans.fuzz import FuzzQuestion
-from fuzzer.report.fuzz import fuzz_object
+from fuzzer.report.fuzz import fuzz_object, paragraph
 from fuzzer.store import History
 from targets.sim.world import World, shipped
 
@@ -115,8 +115,9 @@ async def test_a_bisect_after_it_says_what_was_sampled(tmp_path: Path) -> None:
     assert not_tried(question, 3_000) == not_tried(before, 3_000)
 
 
-async def test_bodies_that_curl_can_send_and_a_replay(tmp_path: Path) -> None:
-    world = World.from_dict({"rules": [{"when": "C >= 3 and P > 200", "symptom": "error", "message": "too many"}]})
+async def test_a_script_that_curl_sends_and_a_replay(tmp_path: Path) -> None:
+    rule = {"when": "C >= 3 and P > 200", "symptom": "error", "message": "too many"}
+    world = World.from_dict({"rules": [rule], "speed": {"decode_s": 0.0006}})
     db = ("--db", str(tmp_path / "runs.db"))
     async with targets.sim.running(world) as sim:
         flags = CommonFlags(url=sim.url, db=tmp_path / "runs.db", seed=2, health_interval_s=0.5)
@@ -127,13 +128,13 @@ async def test_bodies_that_curl_can_send_and_a_replay(tmp_path: Path) -> None:
         assert (one.outcome, one.spec.length, len(one.spec.companions)) == ("error", 201, 2)
         script = fuzz_object(result.run_row, result.finding, result.observations, 0.0)["failures"][0]["script"]
         assert script.count("--companion") == 2
+        assert "beside 2 requests of 64 tokens" in paragraph(result.run_row, question, one)
+        (tmp_path / "ctxfuzz").write_text(f'#!/bin/sh\nexec {sys.executable} -m fuzzer.cli "$@"\n')
+        (tmp_path / "ctxfuzz").chmod(0o755)
+        path = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "PYTHONPATH": str(Path.cwd())}
+        sent = await anyio.run_process(["sh", "-c", script], cwd=tmp_path, env={**os.environ, **path}, check=False)
+        assert b"too many" in sent.stdout, sent.stderr
         body = f"{result.run_row.run}:{one.seq}"
-        await anyio.run_process([*CTXFUZZ, "body", body, "-o", str(tmp_path / "probe.json"), *db])
-        await anyio.run_process([*CTXFUZZ, "body", body, "--companion", "2", "-o", str(tmp_path / "2.json"), *db])
-        for name in ("probe.json", "2.json"):
-            async with httpx.AsyncClient() as curl:
-                answer = await curl.post(f"{sim.url}/v1/completions", content=(tmp_path / name).read_bytes())
-            assert answer.status_code == 200
         again = await anyio.run_process([*CTXFUZZ, "replay", body, "--json", "-q", *db], check=False)
         assert json.loads(again.stdout)["replay"]["repeats"], again.stderr
 

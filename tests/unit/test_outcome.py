@@ -181,6 +181,11 @@ def test_two_tokens_short_of_the_limit_is_room_left() -> None:
     assert verdict.outcome is Outcome.TRUNCATED
 
 
+def test_the_first_answer_may_stop_by_itself() -> None:
+    assert judge(evidence(answer(output=3, finish_reason="stop"), baseline=None)).outcome is Outcome.PASS
+    assert judge(evidence(answer(output=3, finish_reason="length"), baseline=None)).outcome is Outcome.TRUNCATED
+
+
 def test_an_early_stop_says_nothing_where_short_answers_stopped_early_too() -> None:
     reply = answer(output=20, finish_reason="stop")
     assert judge(evidence(reply, baseline=Baseline(full_output=False))).outcome is Outcome.PASS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -298,6 +299,67 @@ def test_where_short_prompts_fail_nothing_is_sampled() -> None:
     engine = Engine(lambda *_: Outcome.ERROR)
     finding = engine.play(fuzz(question()))
     assert (finding.kind, finding.halt, len(engine.log)) == (FindingKind.NOT_LENGTH, Halt.NOT_LENGTH, 2)
+
+
+def test_a_short_prompt_that_failed_by_chance_is_asked_again() -> None:
+    struck: list[ProbeSpec] = []
+
+    def once(spec: ProbeSpec, _: Past) -> bool:
+        struck.append(spec)
+        return len(struck) == 1
+
+    finding = Engine(dies_where(once)).play(fuzz(question(most_samples=20)))
+    assert (finding.kind, finding.halt) == (FindingKind.NONE, None)
+
+
+def test_a_target_that_takes_no_company_is_sampled_without_it() -> None:
+    engine = Engine(lambda spec, _: Outcome.BUSY if spec.companions else None)
+    finding = engine.play(fuzz(question(most_samples=100)))
+    assert (finding.kind, finding.halt) == (FindingKind.NONE, None)
+    busy = [seen.spec for seen in engine.log if seen.outcome is Outcome.BUSY]
+    assert busy
+    assert len(busy) == len(set(busy))
+    assert "not varied: companions" in finding.assumes[0]
+
+
+def test_companions_that_would_meet_what_was_found_are_not_sent() -> None:
+    def rule(spec: ProbeSpec, _: Past) -> bool:
+        return spec.length > 60_000 or any(length > 60_000 for length in spec.companions)
+
+    engine = Engine(dies_where(rule))
+    finding = engine.play(fuzz(question(keep_going=True, max_deaths=40)))
+    assert len(finding.reproducers) == 1, [one.spec for one in finding.reproducers]
+
+
+def test_companions_are_made_short_too() -> None:
+    shown, _ = found(dies_where(lambda spec, _: len(spec.companions) >= 2))
+    assert shown.spec.companions == (64, 64)
+    needed_long, _ = found(dies_where(lambda spec, _: sum(spec.companions) > 1_000))
+    assert sum(needed_long.spec.companions) > 1_000
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_failure_that_comes_now_and_then_is_no_island(seed: int) -> None:
+    draw = random.Random(seed)
+    engine = Engine(dies_where(lambda spec, _: spec.length > 5_000 and draw.random() < 0.6))
+    shown = engine.play(fuzz(question(seed=seed, shrink_deaths=40, max_deaths=60))).reproducers[0]
+    assert shown.longer_passes is not True or "come" in shown.unfinished
+
+
+def test_a_trial_that_dies_late_is_no_pass() -> None:
+    engine = Engine(lambda *_: None)
+    met: list[ProbeSpec] = []
+
+    def rule(spec: ProbeSpec, _: Past) -> Outcome | None:
+        if not 3_000 < spec.length < 9_000:
+            return None
+        met.append(spec)
+        engine.late = len(met) > 2  # what it is met by, and its confirmation, die at once
+        return Outcome.DEATH
+
+    engine.rule = rule
+    shown = engine.play(fuzz(question(shrink_deaths=40, max_deaths=60))).reproducers[0]
+    assert shown.shorter_passes is not True or shown.spec.length == 3_001
 
 
 def test_an_error_that_the_engine_lives_through_is_shrunk_too() -> None:
