@@ -10,11 +10,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fuzzer.cli import questions, session
-from fuzzer.errors import RunStopped
+from fuzzer.errors import RunStopped, UsageFault
 from fuzzer.events import Note
 from fuzzer.model import FindingKind
 from fuzzer.report.attribution import Attribution, Control
+from fuzzer.report.speed import TARGET
 from fuzzer.store import History
+from fuzzer.store.lock import target_key
 from targets.detect import connect
 from targets.errors import TargetUnusable
 
@@ -38,6 +40,15 @@ def controls_of(run: Run) -> list[tuple[str, str]]:
     """The controls that a run was begun with, as (name, URL)."""
     given = run.record.settings.get(CONTROLS)
     return [(str(name), str(url)) for name, url in given] if isinstance(given, list) else []
+
+
+def apart(url: str, controls: Sequence[tuple[str, str]]) -> None:
+    """A target is not its own control, nor is one control two. Raises UsageFault."""
+    names = [name for name, _ in controls]
+    if len({TARGET, *names}) <= len(names):
+        raise UsageFault(f"Each control needs a name of its own, and none is {TARGET!r}: rename them.")
+    if len({target_key(one) for one in (url, *(there for _, there in controls))}) <= len(controls):
+        raise UsageFault("Each arm needs an engine of its own, and one URL is given twice: leave one of them out.")
 
 
 async def reached(flags: CommonFlags, controls: Sequence[tuple[str, str]]) -> None:

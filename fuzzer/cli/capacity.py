@@ -31,6 +31,8 @@ def capacity(controls: tuple[tuple[str, str], ...], **given: Any) -> None:  # no
 
     Reads metrics and settings, and sends no generation. Leaves with 3 where the engine does not tell its pool.
     """
-    from fuzzer.cli import reckoning  # noqa: PLC0415  (heavy)
+    from fuzzer.cli import attribution, reckoning  # noqa: PLC0415  (heavy)
 
-    reckoning.capacity(CommonFlags(**given), controls)
+    flags = CommonFlags(**given)
+    attribution.apart(flags.url, controls)
+    reckoning.capacity(flags, controls)

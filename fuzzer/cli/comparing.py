@@ -16,6 +16,7 @@ from fuzzer.plans.same import SameQuestion, up_to
 from fuzzer.preflight import SAMPLE_S
 from fuzzer.prompts.page import NEEDLES
 from fuzzer.report.same import Control
+from fuzzer.store import NoSuchRun
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,13 +90,17 @@ async def ask_control(
 
 
 def recorded(history: History, run: Run) -> tuple[Sameness, Control] | None:
-    """What a target's run and that of its control came to; None for a run that is no target's."""
-    control = _control_of(run)
+    """What the comparison came to that this run is part of, the target's or the control's; None where it is of none."""
+    try:
+        target = history.get(str(run.record.settings.get(attribution.CONTROL_OF, run.run)))
+    except NoSuchRun:  # it was left behind in another database
+        return None
+    control = _control_of(target)
     if control is None:
         return None
-    asked = attribution.asked_of(history, run).get(control[0])
+    asked = attribution.asked_of(history, target).get(control[0])
     answers = [] if asked is None else history.observations(asked.run)
-    told = sameness.compare(history.observations(run.run), answers, NEEDLES)
+    told = sameness.compare(history.observations(target.run), answers, NEEDLES)
     return told, Control(*control, None if asked is None else asked.run)
 
 

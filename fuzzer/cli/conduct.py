@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Never
@@ -108,7 +109,7 @@ def measured(flags: CommonFlags, question: measuring.Ask, controls: Sequence[tup
     async def drive(opened: session.Session, listeners: Listeners, stop: anyio.Event) -> Ending:
         if flags.dry_run:
             asked, arms = question(opened), 1 + len(controls)
-            return Ahead(Forecast(asked.most_probes * arms, asked.most_deaths * arms, None), asked.most_deaths * arms)
+            return Ahead(Forecast(asked.most_probes * arms, 0, None), asked.most_deaths * arms)
         return await measuring.side_by_side(opened, question, controls, listeners, stop)
 
     conclude(flags, ended(flags, drive))
@@ -123,7 +124,7 @@ def compared(
     async def drive(opened: session.Session, listeners: Listeners, stop: anyio.Event) -> Ending:
         asked = question(opened)
         if flags.dry_run:
-            return Ahead(Forecast(2 * asked.most_probes, 0, None), asked.most_deaths)
+            return Ahead(Forecast(2 * asked.most_probes, 0, None), 2 * asked.most_deaths)
         return await comparing.compared(opened, asked, control, listeners, stop)
 
     conclude(flags, ended(flags, drive))
@@ -142,9 +143,14 @@ def probe(flags: CommonFlags, length: int) -> Never:
 
 
 def resume(name: str, db: Path, given: Mapping[str, Any]) -> Never:
-    """Go on with a recorded run, and leave. Raises UsageFault where it has ended, StoreError where there is none."""
+    """Go on with a recorded run, or else with a control of it, and leave.
+
+    Raises UsageFault where all have ended, StoreError where there is none.
+    """
     with History.open(db) as history:
-        run = history.get(name)
+        named = history.get(name)
+        runs = (named, *attribution.asked_of(history, named).values())
+        run = next((one for one in runs if one.status != "done"), named)
     if run.status == "done":
         raise UsageFault(f"Run {run.run} has ended: there is nothing to go on with. See it: ctxfuzz show {run.run}")
     asked = questions.recorded(run)
@@ -163,9 +169,16 @@ def resume(name: str, db: Path, given: Mapping[str, Any]) -> Never:
 
 
 def ended(flags: CommonFlags, drive: Drive) -> Ending:
-    """What driving it ended with. A fault is told on stdout too where a program reads that: with `--json`."""
-    try:
+    """What driving it ended with."""
+    with faults_for_programs(flags):
         return anyio.run(watched, flags, drive)
+
+
+@contextmanager
+def faults_for_programs(flags: CommonFlags) -> Iterator[None]:
+    """A fault is told on stdout too where a program reads that: with `--json`."""
+    try:
+        yield
     except Exception as error:
         fault = sole(error)
         if flags.json and (code := exit_of_fault(fault)) is not None:

@@ -76,9 +76,10 @@ def bisect(
     Sends prompts of exactly known length, watches whether the engine lives, and searches between the last good and
     the first failing length. Kills the engine on the way: --max-deaths bounds how often.
     """
-    from fuzzer.cli import conduct  # noqa: PLC0415  (heavy)
+    from fuzzer.cli import attribution, conduct  # noqa: PLC0415  (heavy)
     from fuzzer.cli.suspecting import suspected  # noqa: PLC0415
 
+    attribution.apart(flags.url, controls)
     conduct.bisect(flags, asked, suspected(suspects, draft_config, model_config), controls)
 
 

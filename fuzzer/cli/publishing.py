@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from fuzzer.cli import measuring, telling
+from fuzzer.cli import attribution, measuring, telling
 from fuzzer.cli.auditing import write
 from fuzzer.report.dossier import Dossier
 from fuzzer.report.run import show_object
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 def report(db: Path, name: str, form: str, into: Path | None) -> None:
     """Write the report of a run to a file, or to stdout."""
     with History.open(db) as history:
-        write(into, [_written(gathered(history, name, str(db)), form)])
+        write(into, [_written(gathered(history, name, db), form)])
 
 
-def gathered(history: History, name: str, db: str) -> Dossier:
+def gathered(history: History, name: str, db: Path) -> Dossier:
     """All that was recorded of a run. Raises NoSuchRun."""
     run = history.get(name)
     return Dossier(
@@ -34,7 +34,8 @@ def gathered(history: History, name: str, db: str) -> Dossier:
         deaths=history.deaths(run.run),
         timeline=history.timeline(run.run),
         elapsed_s=history.active_s(run.run),
-        db=db,
+        db=str(db),
+        attribution=attribution.recorded(db, run),
         told=telling.told(history, run),
         arms=measuring.recorded(history, run) if run.record.plan == PLAN else (),
         cap=_last_cap(history, run),
@@ -66,4 +67,5 @@ def _written(of: Dossier, form: str) -> str:
 
             return junit(of)
         case _:
-            return json.dumps(show_object(of.run, of.seen, of.elapsed_s, of.deaths)) + "\n"
+            shown = show_object(of.run, of.seen, of.elapsed_s, of.deaths, attribution=of.attribution, told=of.told)
+            return json.dumps(shown) + "\n"

@@ -9,6 +9,7 @@ import anyio
 import click
 
 from fuzzer.cli import attribution, results, session
+from fuzzer.cli.conduct import faults_for_programs
 from fuzzer.cli.exits import exit_of
 from fuzzer.cli.streams import emit
 from fuzzer.measure.capacity import Capacity, Pool, pool_of
@@ -30,7 +31,8 @@ FIGURES: Final = "capacity"
 
 def capacity(flags: CommonFlags, controls: Sequence[tuple[str, str]]) -> Never:
     """Read, record, print, and leave."""
-    told, ended = anyio.run(_read, flags, controls)
+    with faults_for_programs(flags):
+        told, ended = anyio.run(_read, flags, controls)
     if flags.json:
         shown = finding_object(ended.run_row, ended.finding, (), ended.elapsed_s)
         results.emit_json({**shown, "schema": SCHEMA, **capacity_object(told)})

@@ -79,9 +79,7 @@ def emit_run(
 ) -> None:
     """One run, probe by probe, the engine's last words, its table, the finding, and what its controls say."""
     if as_json:
-        extra = {} if attribution is None else {"attribution": attribution.to_json()}
-        extra |= {} if told is None else {told.key: told.value}
-        emit_json(run.show_object(one, seen, elapsed_s, deaths) | extra)
+        emit_json(run.show_object(one, seen, elapsed_s, deaths, attribution=attribution, told=told))
         return
     for line in run.heading(one):
         emit(line)

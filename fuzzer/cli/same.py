@@ -55,11 +55,12 @@ def same(  # noqa: PLR0917  (flags)
     Each prompt is sent twice to both: where an engine does not repeat itself, nothing is blamed on the drafter. Some
     words around a divergence are kept. Exit code 0: the same; 1: different, or the target failed; 3: not decidable.
     """
-    from fuzzer.cli import comparing, conduct, weighing  # noqa: PLC0415  (heavy)
+    from fuzzer.cli import attribution, comparing, conduct, weighing  # noqa: PLC0415  (heavy)
 
     if evaluated is not None and eval_control is not None and control is None:
         weighing.weigh(flags, evaluated, eval_control)
     if control is None or not flags.url or evaluated is not None or eval_control is not None:
         raise UsageFault("Compare what? Give --url and --control NAME=URL, or --eval FILE and --eval-control FILE.")
+    attribution.apart(flags.url, [control])
     asked = partial(comparing.asked_of, lengths=lengths, cap=cap, contents=contents)
     conduct.compared(flags, asked, control)

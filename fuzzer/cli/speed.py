@@ -9,7 +9,6 @@ import click
 from fuzzer.cli import values
 from fuzzer.cli.flags import CONTENTS, CommonFlags, probing_with
 from fuzzer.cli.grouping import Command, option, stack
-from fuzzer.errors import UsageFault
 
 TABLE = stack(
     option("Table", "--lengths", metavar="TOKENS,...", type=values.lengths, required=True,
@@ -52,14 +51,8 @@ def speed(  # noqa: PLR0917  (flags)
     Every cell is warmed up until the first-run effect is gone; the target and its controls are measured in turns.
     What cannot be relied on is marked, and never averaged.
     """
-    from fuzzer.cli import conduct, questions  # noqa: PLC0415  (heavy)
-    from fuzzer.report.speed import TARGET  # noqa: PLC0415
-    from fuzzer.store.lock import target_key  # noqa: PLC0415
+    from fuzzer.cli import attribution, conduct, questions  # noqa: PLC0415  (heavy)
 
-    names = [name for name, _ in controls]
-    if len({TARGET, *names}) <= len(names):
-        raise UsageFault(f"Each control needs a name of its own, and none is {TARGET!r}: rename them.")
-    if len({target_key(url) for url in (flags.url, *(url for _, url in controls))}) <= len(controls):
-        raise UsageFault("Each arm needs an engine of its own, and one URL is given twice: leave one of them out.")
+    attribution.apart(flags.url, controls)
     ask = partial(questions.to_speed, lengths=lengths, contents=contents, concurrencies=concurrencies, repeats=repeats)
     conduct.measured(flags, ask, controls)

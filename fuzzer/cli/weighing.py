@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Never
 import click
 
 from fuzzer.cli import results
+from fuzzer.cli.conduct import faults_for_programs
 from fuzzer.cli.exits import BY_VERDICT
 from fuzzer.cli.streams import emit
 from fuzzer.errors import UsageFault
@@ -25,7 +26,8 @@ UNREADABLE: Final = (OSError, ValueError, RecursionError)  # the last: nested to
 
 def weigh(flags: CommonFlags, target: Path, control: Path) -> Never:
     """Compare, print, and leave. Raises UsageFault where a file is not what it should be."""
-    told = _compared(target, control)
+    with faults_for_programs(flags):
+        told = _compared(target, control)
     if flags.json:
         results.emit_json(evals_object(told))
     else:

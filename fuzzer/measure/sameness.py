@@ -180,7 +180,7 @@ def _unanswered(arm: Arm, seen: Sequence[Observation]) -> str:
     failed = next((one for one in seen if one.outcome not in ANSWERED), None)
     if failed is not None:
         return f"not decidable: the {arm}: {failed.outcome}"
-    return f"not decidable: the {arm} was not asked twice"
+    return f"not decidable: the {arm} was not asked{' twice' if seen else ''}"
 
 
 def _retrieved(one: Generated, other: Generated, needles: tuple[str, str]) -> Needles:

@@ -48,7 +48,7 @@ def _is_read(spec: ProbeSpec) -> bool:
 
 def _output(spec: ProbeSpec) -> str:
     if not _is_read(spec):
-        return "the begin"
+        return "not read to its end"
     steps = ((1, "1"), (16, "2 to 16"), (64, "17 to 64"), (256, "65 to 256"))
     return next((name for most, name in steps if spec.output_tokens <= most), "more")
 

@@ -14,6 +14,7 @@ from fuzzer.report.words import tokens
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from fuzzer.report.attribution import Attribution
     from fuzzer.report.speed import Arm
     from fuzzer.report.told import Told
     from fuzzer.store import Death, Intent, Run
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 class Dossier:
     """A run and all that was recorded of it. `db` is the database as the user named it; `elapsed_s` active seconds.
 
-    `told` is what it tells beside its probes, if anything; `arms` are the runs that it is compared with, itself among
-    them; `cap` is the one that was last recommended for this target, in tokens.
+    `attribution` is what its controls say, and `told` what it tells beside its probes, if anything; `arms` are the runs
+    that it is compared with, itself among them; `cap` is the one that was last recommended for this target, in tokens.
     """
 
     run: Run
@@ -34,6 +35,7 @@ class Dossier:
     timeline: Sequence[Mapping[str, Any]]
     elapsed_s: float
     db: str
+    attribution: Attribution | None = None
     told: Told | None = None
     arms: Sequence[Arm] = ()
     cap: int | None = None
@@ -50,7 +52,9 @@ class Dossier:
     def summary(self) -> Summary | None:
         """What the run concluded; None for one that has not."""
         finding = self.run.finding
-        return None if finding is None else summary(Facts(self.run, finding, self.seen, self.elapsed_s, self.db))
+        if finding is None:
+            return None
+        return summary(Facts(self.run, finding, self.seen, self.elapsed_s, self.db, self.attribution))
 
     @property
     def findings(self) -> list[tuple[str, str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
+from fuzzer.measure.sameness import Verdict
 from fuzzer.model import FindingKind
 from fuzzer.report.plain import plain
 
@@ -17,7 +18,7 @@ _WELL = frozenset({FindingKind.CLEAN_LIMIT, FindingKind.NONE})
 
 
 def junit(of: Dossier) -> str:
-    """One suite: the finding first (a failure where there is an edge), then each probe that was no evidence of good."""
+    """One suite: the finding first (a failure where there is an edge), then what was compared, then each probe."""
     suite = ET.Element("testsuite", name=f"ctxfuzz {of.run.record.command}", timestamp=of.run.started_utc[:19])
     suite.set("time", f"{of.elapsed_s:.3f}")
     for label, value in of.environment:
@@ -25,6 +26,7 @@ def junit(of: Dossier) -> str:
         properties = ET.SubElement(suite, "properties") if properties is None else properties
         ET.SubElement(properties, "property", name=label, value=plain(value, 4000))
     _finding(suite, of)
+    _comparison(suite, of)
     for case in _probes(of):
         suite.append(case)
     suite.set("tests", str(len(suite.findall("testcase"))))
@@ -44,6 +46,16 @@ def _finding(suite: ET.Element, of: Dossier) -> None:
     elif finding.kind not in _WELL:
         failure = ET.SubElement(case, "failure", type=finding.kind, message=plain(summary.title, 1000))
         failure.text = "\n".join(f"{label}: {plain(text, 1000)}" for label, text in summary.rows)
+
+
+def _comparison(suite: ET.Element, of: Dossier) -> None:
+    """What is generated, of a run that compares it: a failure where it differs, an error where that cannot be told."""
+    if of.told is None or "verdict" not in of.told.value:
+        return
+    case = ET.SubElement(suite, "testcase", classname="ctxfuzz", name="the drafter changes nothing that is generated")
+    marks = {Verdict.DIFFERENT: "failure", Verdict.UNDECIDABLE: "error"}
+    if (mark := marks.get(of.told.value["verdict"])) is not None:
+        ET.SubElement(case, mark, message=plain(str(of.told.value["words"]), 1000)).text = of.told.text
 
 
 def _probes(of: Dossier) -> Iterator[ET.Element]:

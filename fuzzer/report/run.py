@@ -14,14 +14,29 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from fuzzer.model import Observation
+    from fuzzer.report.attribution import Attribution
+    from fuzzer.report.told import Told
     from fuzzer.store import Death, Run
 
 SCHEMA: Final = "ctxfuzz.run/1"
 
 
-def show_object(run: Run, seen: Sequence[Observation], elapsed_s: float, deaths: Sequence[Death]) -> dict[str, Any]:
-    """The object of `show --json`: the run, each probe as it was observed, its deaths, and the finding, if any."""
+def show_object(
+    run: Run,
+    seen: Sequence[Observation],
+    elapsed_s: float,
+    deaths: Sequence[Death],
+    *,
+    attribution: Attribution | None = None,
+    told: Told | None = None,
+) -> dict[str, Any]:
+    """The object of `show --json`: the run, each probe as it was observed, its deaths, and the finding, if any.
+
+    What its controls say, and what it tells beside its probes, have keys of their own where there is such a thing.
+    """
     finding = run.finding
+    beside = {} if attribution is None else {"attribution": attribution.to_json()}
+    beside |= {} if told is None else {told.key: told.value}
     return {
         "schema": SCHEMA,
         **run_object(run),
@@ -34,6 +49,7 @@ def show_object(run: Run, seen: Sequence[Observation], elapsed_s: float, deaths:
         "argv": list(run.record.argv),
         "probes": [asdict(probe) for probe in seen],
         "last_words": [asdict(death) for death in deaths],
+        **beside,
     }
 
 

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import anyio
 import pytest
@@ -17,7 +18,8 @@ from click.testing import CliRunner
 
 from fuzzer.cli import comparing, main, session
 from fuzzer.cli.flags import CommonFlags
-from fuzzer.errors import UsageFault
+from fuzzer.errors import Interrupted, UsageFault
+from fuzzer.events import Event, RunStarted
 from fuzzer.measure.sameness import Needles, Sameness, Verdict
 from fuzzer.model import Finding, FindingKind, Observation
 from fuzzer.prompts.page import NEEDLES
@@ -172,4 +174,30 @@ async def test_the_command_leaves_with_1_and_every_reader_of_the_record_knows(tm
     assert json.loads(read(tmp_path, "show", told["run"], "--json"))["same"]["cells"] == told["cells"]
     assert words in read(tmp_path, "report", told["run"])
     assert f"    {'length':>6}" in read(tmp_path, "report", told["run"], "--format", "md")
+    suite = ET.fromstring(read(tmp_path, "report", told["run"], "--format", "junit"))
+    assert (suite.get("failures"), suite.get("errors")) == ("1", "0")
+    shown = (read(tmp_path, "show", told["run"], "--json"), read(tmp_path, "report", told["run"], "--format", "json"))
+    assert json.loads(shown[0]) == json.loads(shown[1])
     assert "2 runs" in read(tmp_path, "audit")
+
+
+async def test_a_control_that_was_interrupted_goes_on_and_the_verdict_is_told(tmp_path: Path) -> None:
+    quick = {"metrics": False}
+    stop, begun = anyio.Event(), 0
+
+    def stop_at_the_control(event: Event) -> None:
+        nonlocal begun
+        begun += isinstance(event, RunStarted)
+        if begun == 2:
+            stop.set()
+
+    async with two({**LOSSY, **quick}, quick) as (target, control):
+        async with session.opened(flags_for(target.url, tmp_path), pace=QUICK, sample_s=0.05) as opened:
+            asked, plain = comparing.asked_of(opened, [1200], None, ["words"]), ("plain", control.url)
+            with pytest.raises(Interrupted):
+                await comparing.compared(opened, asked, plain, (stop_at_the_control,), stop, sample_s=0.05)
+        command = [sys.executable, "-m", "fuzzer.cli", "resume", "last", "--json"]
+        done = await anyio.run_process(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False)
+    assert done.returncode == 1, done.stderr.decode()
+    assert json.loads(done.stdout)["verdict"] == "different"
+    assert "differs after" in read(tmp_path, "show", json.loads(done.stdout)["run"])

@@ -74,6 +74,7 @@ def test_another_file_is_a_usage_error_that_says_what_to_do(tmp_path: Path, text
     done = weighed(logged(tmp_path / "a", 558), other)
     assert done.exit_code == 2
     assert "other.json" in done.stderr
+    assert "other.json" in json.loads(done.stdout)["error"]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,9 +12,10 @@ from fuzzer.cli.exits import Exit, exit_of
 from fuzzer.measure.firstrun import MOST_WARM_UPS
 from fuzzer.measure.reading import Mark
 from fuzzer.measure.speed import cells
-from fuzzer.model import FindingKind, Halt, ProbeSpec, Role
+from fuzzer.model import Finding, FindingKind, Halt, Observation, Outcome, ProbeSpec, Role
 from fuzzer.plans.speed import SpeedQuestion, place_of, speed
 from tests.unit.paces import QUESTION, Pace, measure, only_cell
+from tests.unit.worlds import play
 
 
 def roles(pace: Pace, question: SpeedQuestion = QUESTION) -> list[Role]:
@@ -72,6 +75,20 @@ def test_the_first_death_ends_it_and_the_figures_below_stand() -> None:
     assert (finding.kind, finding.first_bad, finding.last_good) == (FindingKind.DEATH, 64_000, 8_000)
     assert "1 of 2 cells have figures" in finding.reason
     assert (played.deaths, exit_of(finding)) == (1, Exit.ANSWERED)
+
+
+def test_a_refusal_answers_only_where_something_was_measured() -> None:
+    def refused_above(limit: int, *lengths: int) -> Finding:
+        pace = Pace()
+
+        def answer(spec: ProbeSpec) -> Observation:
+            seen = pace.answer(spec)
+            return seen if spec.length <= limit else replace(seen, outcome=Outcome.REJECTED)
+
+        return play(speed(SpeedQuestion(lengths=lengths)), answer).finding
+
+    assert exit_of(refused_above(9_000, 8_000, 10_000)) is Exit.ANSWERED
+    assert exit_of(refused_above(9_000, 10_000)) is Exit.INCONCLUSIVE
 
 
 def test_without_a_short_prompt_that_passes_nothing_is_measured() -> None:
