@@ -64,10 +64,13 @@ def contended(e: Evidence) -> bool:
 def _others_stay(e: Evidence) -> bool:
     """True where requests run on that are none of ours: before and after it, or after it and after the canary.
 
-    They may be longer than the probe, so that no counter tells of them. A request that was given up may run on too.
+    They may be longer than the probe, so that no counter tells of them. Only beside a complete answer: a request that
+    was given up may run on too, and the gauge of an engine that died under one stays where it was.
     """
+    if not e.reply.complete or e.reply.status != 200:
+        return False
     before, after, settled = (0.0 if one is None else one.running or 0.0 for one in (e.before, e.after, e.settled))
-    return min(before, after) > 0 or (e.reply.complete and min(after, settled) > 0)
+    return min(before, after) > 0 or min(after, settled) > 0
 
 
 def _with_doubt(verdict: Verdict, e: Evidence) -> Verdict:

@@ -61,7 +61,9 @@ def scanned(ledger: Ledger) -> tuple[int, int]:
 
 
 def lowest_failing(ledger: Ledger) -> int | None:
-    """The shortest prompt below the edge that failed, be it but once, and is not outweighed; None where none is."""
+    """The shortest prompt that a scan knows to have failed, be it but once, and not to be outweighed; None: none is."""
+    if not ledger.question.scan:
+        return None
     return next((length for length, tally in _asked(ledger) if _fails(ledger, tally)), None)
 
 

@@ -484,6 +484,7 @@ def test_requests_that_run_on_before_and_after_ours_are_others() -> None:
     assert not contended(evidence(after=there)), "a gauge may lag behind the end of ours"
     given_up = Reply(sent=True, fault=Fault.TIMEOUT)
     assert not contended(evidence(given_up, after=there, settled=there)), "it may be ours that runs on"
+    assert not contended(evidence(http(500), before=scrape(running=1.0), after=there)), "a dead engine's gauge stays"
     assert not contended(evidence(before=scrape(running=1.0), after=there, companions=1, companion_requests=1))
 
 
