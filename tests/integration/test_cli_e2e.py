@@ -136,9 +136,9 @@ anyio.run(main)
     command = [sys.executable, "-c", script]
     async with await anyio.open_process(command, cwd=tmp_path, env=environment()) as process:
         await said(process.stdout, "ready")
-        process.send_signal(signal.SIGHUP)
+        process.send_signal(signal.SIGTERM)
         assert "once more leaves at once" in await said(process.stdout, "\\.\n")
-        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGTERM)
         assert await process.wait() == 130
 
 

@@ -172,9 +172,14 @@ async def test_a_suspended_process_does_not_turn_its_own_absence_into_a_hang(tmp
 @pytest.mark.parametrize("nohup", [False, True])
 async def test_a_hang_up_ends_the_run_well_unless_it_was_told_to_outlive_one(nohup: bool, tmp_path: Path) -> None:
     async with running(SLOW) as simulation:
-        ignore = (lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)) if nohup else None
+        heard = signal.SIG_IGN if nohup else signal.SIG_DFL  # whatever these tests themselves were started with
         process = begun(
-            tmp_path, simulation.url, 300, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=ignore
+            tmp_path,
+            simulation.url,
+            300,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            preexec_fn=lambda: signal.signal(signal.SIGHUP, heard),
         )
         await in_flight(simulation, 300)
         process.send_signal(signal.SIGHUP)
