@@ -23,6 +23,7 @@ import targets.base
 T = TypeVar("T")
 Reader = Callable[[object], object]
 
+_AS_IT_IS = frozenset({type(None), bool, int})
 # Names that the dataclasses' annotations use, but that their modules import for type checkers only.
 _NAMES = {**vars(targets.base), **vars(fuzzer.model), **vars(fuzzer.evidence)}
 
@@ -43,6 +44,8 @@ def loads(kind: type[T], text: str) -> T:
 
 def encode(value: object) -> Any:  # noqa: ANN401, PLR0911  (JSON has no narrower type, and a case each)
     """`value` as what `json` can write: dict, list, str, int, float, bool, None."""
+    if type(value) in _AS_IT_IS:  # most of what there is, and the cases below take their time
+        return value
     match value:
         case Enum():
             return encode(value.value)
@@ -59,14 +62,19 @@ def encode(value: object) -> Any:  # noqa: ANN401, PLR0911  (JSON has no narrowe
         case tuple() | list():
             return [encode(item) for item in value]
         case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            return {field.name: encode(getattr(value, field.name)) for field in dataclasses.fields(value)}
+            return {name: encode(getattr(value, name)) for name in _fields(type(value))}
         case _:
             raise CodecError(f"JSON cannot hold a {type(value).__name__}")
 
 
+@cache
+def _fields(kind: type) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(kind))
+
+
 def clean(text: str) -> str:
     """`text` as UTF-8 can hold it."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def decode(kind: type[T], data: object) -> T:
