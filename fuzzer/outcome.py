@@ -16,6 +16,7 @@ from fuzzer.model import Corroboration, Outcome
 from fuzzer.vitals import (
     canary_fails,
     canary_hangs,
+    contended,
     death_proof,
     describe_canary,
     health_went_down,
@@ -42,35 +43,6 @@ def judge(e: Evidence) -> Verdict:
     verdicts = (question(e) for question in _QUESTIONS)
     verdict = next((verdict for verdict in verdicts if verdict is not None), None) or _failed(e)
     return _with_doubt(replace(verdict, contended=contended(e)), e)
-
-
-def contended(e: Evidence) -> bool:
-    """True where the counters moved by more than our own requests, or others were seen in the batch."""
-    ours = 1 + e.companions
-    if e.replicas:
-        return False
-    if e.peak_running > ours:
-        return True
-    before, after = e.before, e.after
-    if before is None or after is None:
-        return False
-    if not e.companions and _others_stay(e):
-        return True
-    if before.finished is None or after.finished is None:
-        return False
-    return after.finished - before.finished > 1 + e.companion_requests
-
-
-def _others_stay(e: Evidence) -> bool:
-    """True where requests run on that are none of ours: before and after it, or after it and after the canary.
-
-    They may be longer than the probe, so that no counter tells of them. Only beside a complete answer: a request that
-    was given up may run on too, and the gauge of an engine that died under one stays where it was.
-    """
-    if not e.reply.complete or e.reply.status != 200:
-        return False
-    before, after, settled = (0.0 if one is None else one.running or 0.0 for one in (e.before, e.after, e.settled))
-    return min(before, after) > 0 or min(after, settled) > 0
 
 
 def _with_doubt(verdict: Verdict, e: Evidence) -> Verdict:

@@ -1,4 +1,4 @@
-"""Did the engine live through this probe? PURE: what proves a death, what proves survival, from an Evidence.
+"""Did the engine live through this probe, and was it alone there? PURE: what an Evidence proves.
 
 Health alone lies both ways, so no sign here rests on a health status alone: a death is proven by a process that is
 gone or another one, survival by the same process that went on. Several replicas behind one URL prove neither.
@@ -144,3 +144,32 @@ def _last(e: Evidence) -> Scrape | None:
 
 def _spell(poll: Health) -> str:
     return f"HTTP {poll.status}" if poll.status is not None else str(poll.fault)
+
+
+def contended(e: Evidence) -> bool:
+    """True where the counters moved by more than our own requests, or others were seen in the batch."""
+    ours = 1 + e.companions
+    if e.replicas:
+        return False
+    if e.peak_running > ours:
+        return True
+    before, after = e.before, e.after
+    if before is None or after is None:
+        return False
+    if not e.companions and _others_stay(e):
+        return True
+    if before.finished is None or after.finished is None:
+        return False
+    return after.finished - before.finished > 1 + e.companion_requests
+
+
+def _others_stay(e: Evidence) -> bool:
+    """True where requests run on that are none of ours: before and after it, or after it and after the canary.
+
+    They may be longer than the probe, so that no counter tells of them. Only beside a complete answer: a request that
+    was given up may run on too, and the gauge of an engine that died under one stays where it was.
+    """
+    if not e.reply.complete or e.reply.status != 200:
+        return False
+    before, after, settled = (0.0 if one is None else one.running or 0.0 for one in (e.before, e.after, e.settled))
+    return min(before, after) > 0 or min(after, settled) > 0

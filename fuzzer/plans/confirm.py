@@ -10,7 +10,8 @@ from fuzzer.plans.narrowing import belief_of, is_closed, suspects_of, took_the_e
 from fuzzer.recommend import passes_needed
 
 if TYPE_CHECKING:
-    from fuzzer.plans.ledger import Ledger, Tally
+    from fuzzer.plans.ledger import Ledger
+    from fuzzer.plans.tally import Tally
 
 LOOK_ABOVE = 64
 ENOUGH_FAILURES = 3  # by then wear would have shown as lives of one length

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from fuzzer.model import Corroboration, Observation, Outcome, Role, Side, side_of
+from fuzzer.plans.tally import Bounds, Tally
 from fuzzer.recommend import is_sound, passes_needed
 from fuzzer.search import Costs
 from fuzzer.search.costs import DEATH_IN_PASSES
@@ -26,58 +27,6 @@ if TYPE_CHECKING:
 
 CHANCES = 4
 MOST_PASSES_A_DEATH = 100  # passes out of the cache cost next to nothing, but hundreds of them are wear
-
-
-@dataclass(slots=True)
-class Tally:
-    """All evidence at one point."""
-
-    passes: list[Observation] = field(default_factory=list)
-    refusals: list[Observation] = field(default_factory=list)
-    all_failures: list[Observation] = field(default_factory=list)
-
-    def add(self, seen: Observation, side: Side) -> None:
-        """Count one more observation on its side."""
-        match side:
-            case Side.GOOD:
-                self.passes.append(seen)
-            case Side.BAD:
-                self.all_failures.append(seen)
-            case Side.LIMIT:
-                self.refusals.append(seen)
-            case Side.NOTHING:
-                raise AssertionError("what is no evidence has no side")
-
-    @property
-    def failures(self) -> list[Observation]:
-        """The failures that count: a contended one only if another failure repeats it."""
-        lone = len(self.all_failures) == 1 and self.all_failures[0].contended
-        return [] if lone else self.all_failures
-
-    @property
-    def is_doubtful(self) -> bool:
-        """One failure that waits to be repeated, and nothing since that answers it."""
-        return len(self.all_failures) == 1 and not self.failures and not self.passes
-
-    @property
-    def is_bad(self) -> bool:
-        return bool(self.failures or self.refusals)
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """Where the edge lies: low <= edge < high. `high` is top + 1 while nothing is known to be bad.
-
-    `low` is last_good, or ground that is taken as good where nothing passed yet. `noisy`: one length both passed and
-    failed, or a longer prompt passed where a shorter one failed; then single passes are draws, and only lengths that
-    passed often enough bound the edge from below.
-    """
-
-    low: int
-    high: int
-    last_good: int | None
-    first_bad: int | None
-    noisy: bool
 
 
 class Ledger:

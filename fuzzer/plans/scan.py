@@ -19,7 +19,8 @@ from fuzzer.recommend import passes_needed
 from fuzzer.search.places import places
 
 if TYPE_CHECKING:
-    from fuzzer.plans.ledger import Ledger, Tally
+    from fuzzer.plans.ledger import Ledger
+    from fuzzer.plans.tally import Tally
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from fuzzer.model import Finding, Observation, ProbeSpec
-    from fuzzer.plans.ledger import Bounds, Ledger
+    from fuzzer.plans.ledger import Ledger
     from fuzzer.plans.question import BisectQuestion
+    from fuzzer.plans.tally import Bounds
 
 
 def why(question: BisectQuestion, seen: Sequence[Observation], finding: Finding | None) -> Iterator[str]:

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from fuzzer.evidence import Canary, Evidence
 from fuzzer.model import Baseline, Corroboration, Outcome, ProbeSpec, Role
-from fuzzer.outcome import contended, judge
+from fuzzer.outcome import judge
+from fuzzer.vitals import contended
 from targets.base import DraftCounts, Fault, Health, ProxySign, Refusal, Reply, Scrape, ServerError, Usage
 
 SPEC = ProbeSpec(8000, 32, Role.SEARCH, "because")

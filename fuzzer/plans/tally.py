@@ -1,0 +1,59 @@
+"""What does all evidence at one point amount to, and between which lengths does the edge lie? PURE."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from fuzzer.model import Observation, Side
+
+
+@dataclass(slots=True)
+class Tally:
+    """All evidence at one point."""
+
+    passes: list[Observation] = field(default_factory=list)
+    refusals: list[Observation] = field(default_factory=list)
+    all_failures: list[Observation] = field(default_factory=list)
+
+    def add(self, seen: Observation, side: Side) -> None:
+        """Count one more observation on its side."""
+        match side:
+            case Side.GOOD:
+                self.passes.append(seen)
+            case Side.BAD:
+                self.all_failures.append(seen)
+            case Side.LIMIT:
+                self.refusals.append(seen)
+            case Side.NOTHING:
+                raise AssertionError("what is no evidence has no side")
+
+    @property
+    def failures(self) -> list[Observation]:
+        """The failures that count: a contended one only if another failure repeats it."""
+        lone = len(self.all_failures) == 1 and self.all_failures[0].contended
+        return [] if lone else self.all_failures
+
+    @property
+    def is_doubtful(self) -> bool:
+        """One failure that waits to be repeated, and nothing since that answers it."""
+        return len(self.all_failures) == 1 and not self.failures and not self.passes
+
+    @property
+    def is_bad(self) -> bool:
+        return bool(self.failures or self.refusals)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Where the edge lies: low <= edge < high. `high` is top + 1 while nothing is known to be bad.
+
+    `low` is last_good, or ground that is taken as good where nothing passed yet. `noisy`: one length both passed and
+    failed, or a longer prompt passed where a shorter one failed; then single passes are draws, and only lengths that
+    passed often enough bound the edge from below.
+    """
+
+    low: int
+    high: int
+    last_good: int | None
+    first_bad: int | None
+    noisy: bool
