@@ -99,7 +99,8 @@ VLLM_RECIPES = (
         "V4, 20 output tokens",
         Model("gpt2", 4096),
         ("--max-model-len", "16384"),
-        ("--lo", "512", "--hi", "9000", "--output-tokens", "20"),
+        # A model of random weights now and then says nothing at all.
+        ("--lo", "512", "--hi", "9000", "--output-tokens", "20", "--fail-on", "death,error,hang,truncated"),
         "death", 4_077, 4_078, None, INDEX, "4096 + 1 - 20: it dies in mid-stream", LONG,
     ),
     Recipe(
