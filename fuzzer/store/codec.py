@@ -44,8 +44,16 @@ def loads(kind: type[T], text: str) -> T:
 
 def encode(value: object) -> Any:  # noqa: ANN401, PLR0911  (JSON has no narrower type, and a case each)
     """`value` as what `json` can write: dict, list, str, int, float, bool, None."""
-    if type(value) in _AS_IT_IS:  # most of what there is, and the cases below take their time
+    kind = type(value)  # most of what there is, first: the cases below take their time
+    if kind in _AS_IT_IS:
         return value
+    if kind is str:
+        return clean(cast("str", value))
+    if kind is dict:
+        return {
+            key if type(key) is str and key.isascii() else str(encode(key)): encode(item)
+            for key, item in cast("dict[object, object]", value).items()
+        }
     match value:
         case Enum():
             return encode(value.value)
