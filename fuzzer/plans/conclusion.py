@@ -32,7 +32,8 @@ def cap_of(ledger: Ledger, *, halted: bool) -> int | None:
     covered = cap_below(bounds.last_good, round_to=question.round_to, margin=left_for_drafts(ledger))
     if (failing := lowest_failing(ledger)) is not None:
         ground = ground_below(ledger, failing)
-        return None if ground is None else cap_below(ground, round_to=question.round_to)
+        drafts = ledger.draft_tokens or 0  # nothing tells whether an island lies on a sum, which accepted drafts move
+        return None if ground is None else cap_below(ground, round_to=question.round_to, margin=drafts)
     if halted:
         return covered
     if bounds.first_bad is not None:

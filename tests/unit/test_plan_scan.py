@@ -49,6 +49,15 @@ def test_an_island_is_measured_and_the_cap_goes_below_it(first: int, last: int, 
     assert f"{first}" in finding.reason
 
 
+def test_the_cap_below_an_island_leaves_room_for_accepted_drafts() -> None:
+    def rule(request: Request) -> Outcome | None:
+        return Outcome.DEATH if request.prompt == 14_336 or request.prompt > EDGE else None
+
+    question = BisectQuestion(lo=5_000, hi=100_000, scan=300, max_deaths=40, attribute_axis=False, round_to=1)
+    finding = play(bisect(question), World(rule, k=7).answer).finding
+    assert finding.cap == 14_335 - 7
+
+
 def test_the_lowest_of_two_islands_counts() -> None:
     finding = scanned((8_192, 8_192), (32_768, 32_769)).finding
     assert finding.cap == 8_176
