@@ -1,4 +1,8 @@
-"""How does a port really close and come back? Uvicorn's HTTP protocol on a socket that we open and close ourselves."""
+"""How does a port really close and come back? Uvicorn's HTTP protocol on a socket that we open and close ourselves.
+
+The connections are accepted here, and not by an `asyncio.Server`: one that is closed between the accepting of a
+connection and its first step drops that connection without closing it, and its client waits for nobody.
+"""
 
 from __future__ import annotations
 
@@ -41,23 +45,25 @@ class Listener:
         self._state.default_headers = self._config.encoded_headers
         self._reservation = _bound(host, port)
         self.host, self.port = host, int(self._reservation.getsockname()[1])
-        self._server: asyncio.Server | None = None
-        self._opening = asyncio.Lock()
+        self._socket: socket.socket | None = None  # that listens
+        self._arriving: set[asyncio.Task[None]] = set()
 
-    async def open(self) -> None:
-        """Listen. Does nothing if it does already, or if another task is about to."""
-        async with self._opening:
-            if self._server is None:
-                sock = _bound(self.host, self.port)
-                loop = asyncio.get_running_loop()
-                self._server = await loop.create_server(self._protocol, sock=sock, backlog=512)
+    def open(self) -> None:
+        """Listen. Does nothing if it does already. Raises OSError."""
+        if self._socket is not None:
+            return
+        self._socket = _bound(self.host, self.port)
+        self._socket.settimeout(0)
+        self._socket.listen(512)
+        asyncio.get_running_loop().add_reader(self._socket, self._accept, self._socket)
 
     def close(self) -> None:
         """Stop listening and reset every connection."""
-        if self._server is None:
+        if self._socket is None:
             return
-        self._server.close()
-        self._server = None
+        asyncio.get_running_loop().remove_reader(self._socket)
+        self._socket.close()
+        self._socket = None
         for protocol in list(self._state.connections):
             _reset(protocol.transport)
 
@@ -71,6 +77,19 @@ class Listener:
         """Close, and give the port back."""
         self.close()
         self._reservation.close()
+
+    def _accept(self, listening: socket.socket) -> None:
+        with contextlib.suppress(BlockingIOError, ConnectionAbortedError):  # its client has left already
+            connected, _ = listening.accept()
+            arrival = asyncio.get_running_loop().create_task(self._arrive(connected, listening))
+            self._arriving.add(arrival)
+            arrival.add_done_callback(self._arriving.discard)
+
+    async def _arrive(self, connected: socket.socket, listening: socket.socket) -> None:
+        connected.settimeout(0)
+        transport, _ = await asyncio.get_running_loop().connect_accepted_socket(self._protocol, connected)
+        if self._socket is not listening:  # closed while this one was on its way
+            _reset(transport)
 
     def _protocol(self) -> asyncio.Protocol:
         return H11Protocol(config=self._config, server_state=self._state, app_state={})

@@ -91,13 +91,13 @@ async def running(
         site.listener = _listener(stack, Listener(application(site), host, back_port, site.dialect.server))
         supervisor.listener = site.listener
         control = _listener(stack, Listener(Starlette(routes=routes(supervisor)), host, control_port))
-        await control.open()
+        control.open()
         front = site.listener
         if world.proxy:
             proxy = ReverseProxy(world.proxy, _url(site.listener))
             stack.push_async_callback(proxy.aclose)
             front = _listener(stack, Listener(proxy, host, port, proxy.server))
-            await front.open()
+            front.open()
         lives = asyncio.create_task(supervisor.run())
         stack.push_async_callback(_cancel, lives)
         await _before(lives, supervisor.all_up())

@@ -119,7 +119,7 @@ class Supervisor:
             if all(other.phase is Phase.DOWN for other in self.seats):
                 self.listener.close()
         elif phase is not Phase.DYING:
-            await self.listener.open()
+            self.listener.open()
         async with self._changed:
             self._changed.notify_all()
 
