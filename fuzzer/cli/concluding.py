@@ -73,11 +73,11 @@ def _fuzz(flags: CommonFlags, result: Result) -> Exit:
     """What was found is bad news, however the run ended."""
     run, finding, seen, elapsed_s = result.run_row, result.finding, result.observations, result.elapsed_s
     if flags.json:
-        results.emit_json(fuzz_report.fuzz_object(run, finding, seen, elapsed_s))
+        results.emit_json(fuzz_report.fuzz_object(run, finding, seen, elapsed_s, str(flags.db)))
     else:
         results.emit_summary(summary(Facts(run, finding, seen, elapsed_s, str(flags.db))))
         for one in finding.reproducers:
-            emit(fuzz_report.script(run, one, seen))
+            emit(fuzz_report.script(run, one, seen, str(flags.db)))
     return Exit.BAD_NEWS if finding.reproducers else exit_of(finding)
 
 

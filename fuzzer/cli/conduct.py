@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from shlex import quote
 from typing import TYPE_CHECKING, Any, Never
 
 import anyio
@@ -24,6 +23,7 @@ from fuzzer.events import Note
 from fuzzer.plans.forecast import Forecast, forecast
 from fuzzer.plans.question import BisectQuestion
 from fuzzer.report.plain import plain
+from fuzzer.report.words import in_database
 from fuzzer.store import History
 
 if TYPE_CHECKING:
@@ -229,8 +229,8 @@ def conclude(
             results.emit_forecast(ahead, at_most, as_json=flags.json)
             code = Exit.ANSWERED
         case Interrupted(run=name):
-            database = "" if str(flags.db) == "runs.db" else f" --db {quote(str(flags.db))}"
-            words = f"Interrupted; every probe so far is kept. Go on with: ctxfuzz resume {name}{database}"
+            resume = f"ctxfuzz resume {name}{in_database(str(flags.db))}"
+            words = f"Interrupted; every probe so far is kept. Go on with: {resume}"
             code = Exit.INTERRUPTED
             say(words)
             if flags.json:

@@ -8,8 +8,7 @@ import click
 
 from fuzzer.cli.flags import DB
 from fuzzer.cli.grouping import Command, option
-
-FORMATS = ("html", "md", "junit", "json")
+from fuzzer.cli.written import written
 
 
 @click.command(
@@ -17,27 +16,13 @@ FORMATS = ("html", "md", "junit", "json")
     examples="""
 ctxfuzz report last -o report.html
 ctxfuzz report 3f2a --format md | gh issue create --title "Edge found" --body-file -
-ctxfuzz report last --format junit -o junit.xml
+ctxfuzz report last -o junit.xml
 """,
 )
 @click.argument("run", metavar="RUN")
-@option(
-    "Output",
-    "--format",
-    "form",
-    type=click.Choice(FORMATS),
-    default="html",
-    show_default=True,
-    help="html: a page that stands alone; md: for a ticket; junit: for CI; json: as show --json.",
-)
-@option(
-    "Output",
-    "-o",
-    "--output",
-    "into",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write there instead of to stdout.",
+@written(
+    {"html": ".html", "md": ".md", "junit": ".xml", "json": ".json"},
+    "html: a page that stands alone; md: for a ticket; junit: for CI; json: as show --json.",
 )
 @DB
 def report(run: str, form: str, into: Path | None, db: Path) -> None:

@@ -8,9 +8,7 @@ import click
 
 from fuzzer.cli.flags import DB, JSON
 from fuzzer.cli.grouping import Command, option
-
-INTO = option("Output", "-o", "--output", "into", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path),
-              help="Write there instead of to stdout.")  # fmt: skip
+from fuzzer.cli.written import written
 
 
 @click.command(
@@ -45,14 +43,12 @@ def audit(run: str | None, expect: str | None, db: Path, json: bool) -> None:  #
 @click.command(
     cls=Command,
     examples="""
-ctxfuzz export last --format csv -o probes.csv
-ctxfuzz export 3f2a --format jsonl | jq -c '[.position, .kind, .hash]'
+ctxfuzz export last -o probes.csv
+ctxfuzz export 3f2a | jq -c '[.position, .kind, .hash]'
 """,
 )
 @click.argument("run", metavar="RUN")
-@option("Output", "--format", "form", type=click.Choice(("jsonl", "csv")), default="jsonl", show_default=True,
-        help="jsonl: a line a row of the record, with its hash; csv: a line a probe.")  # fmt: skip
-@INTO
+@written({"jsonl": ".jsonl", "csv": ".csv"}, "jsonl: a line a row of the record, with its hash; csv: a line a probe.")
 @DB
 def export(run: str, form: str, into: Path | None, db: Path) -> None:
     """Write RUN out: as the rows that its chain covers (JSONL), or as a table of its probes (CSV)."""

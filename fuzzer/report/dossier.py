@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fuzzer.model import FAIL_ON_DEFAULT, Observation, Outcome, Side, side_of
 from fuzzer.report.finding import conditions
 from fuzzer.report.summary import Facts, Summary, summary
-from fuzzer.report.words import tokens
+from fuzzer.report.words import in_database, tokens
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -89,7 +89,7 @@ class Dossier:
     @property
     def checks(self) -> list[tuple[str, str]]:
         """What to run in order to check this report against the record: a command, and what it shows."""
-        db = "" if self.db == "runs.db" else f" --db {self.db}"
+        db = in_database(self.db)
         run, seal = self.run.run, self.run.seal
         telling = next((one.seq for one in self.seen if self.side(one) is Side.BAD), None)
         expect = "" if seal is None else f" --expect {seal.head}"

@@ -12,7 +12,7 @@ from fuzzer.plans.coverage import Coverage, coverage
 from fuzzer.plans.fuzz import FuzzQuestion
 from fuzzer.report.finding import finding_object
 from fuzzer.report.plain import plain
-from fuzzer.report.words import plural, tokens
+from fuzzer.report.words import in_database, plural, tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ SCHEMA: Final = "ctxfuzz.fuzz/1"
 PLAN: Final = "fuzz"
 
 
-def fuzz_object(run: Run, finding: Finding, seen: Sequence[Observation], elapsed_s: float) -> dict[str, Any]:
+def fuzz_object(run: Run, finding: Finding, seen: Sequence[Observation], elapsed_s: float, db: str) -> dict[str, Any]:
     """The object of `fuzz --json`: the finding's keys, `cap`, `coverage` and `failures`."""
     question = question_of(run)
     told = asdict(coverage(question, seen))
@@ -34,7 +34,7 @@ def fuzz_object(run: Run, finding: Finding, seen: Sequence[Observation], elapsed
         "cap": question.cap,
         "seed": question.seed,
         "coverage": told | {"places": list(told["places"]), "residues": list(told["residues"])},
-        "failures": [_failure(run, question, one, seen) for one in finding.reproducers],
+        "failures": [_failure(run, question, one, seen, db) for one in finding.reproducers],
     }
 
 
@@ -42,7 +42,7 @@ def question_of(run: Run) -> FuzzQuestion:
     return FuzzQuestion.from_json(run.record.question)
 
 
-def _failure(run: Run, question: FuzzQuestion, one: Reproducer, seen: Sequence[Observation]) -> dict[str, Any]:
+def _failure(run: Run, question: FuzzQuestion, one: Reproducer, seen: Sequence[Observation], db: str) -> dict[str, Any]:
     spec = one.spec
     return {
         "probe": one.seq,
@@ -66,8 +66,8 @@ def _failure(run: Run, question: FuzzQuestion, one: Reproducer, seen: Sequence[O
         "longer_passes": one.longer_passes,
         "requests_of_a_life": one.every,
         "unfinished": one.unfinished or None,
-        "replay": replay_line(run, one),
-        "script": script(run, one, seen),
+        "replay": replay_line(run, one, db),
+        "script": script(run, one, seen, db),
         "report": paragraph(run, question, one),
     }
 
@@ -80,12 +80,12 @@ def title(run: Run, finding: Finding) -> str:
     return f"Nothing failed under the cap of {cap}" if finding.halt is None else "Inconclusive"
 
 
-def rows(run: Run, finding: Finding, seen: Sequence[Observation]) -> Iterator[tuple[str, str]]:
+def rows(run: Run, finding: Finding, seen: Sequence[Observation], db: str) -> Iterator[tuple[str, str]]:
     """Labelled lines: each failure with how to see it, then what was tried."""
     question = question_of(run)
     for number, one in enumerate(finding.reproducers, 1):
         yield f"failure {number}", paragraph(run, question, one)
-        yield "see it", replay_line(run, one)
+        yield "see it", replay_line(run, one, db)
     yield from covered(coverage(question, seen))
 
 
@@ -99,26 +99,27 @@ def covered(told: Coverage) -> Iterator[tuple[str, str]]:
             yield condition, ", ".join(f"{value}: {count:,}" for value, count in passes.items())
 
 
-def replay_line(run: Run, one: Reproducer) -> str:
+def replay_line(run: Run, one: Reproducer, db: str) -> str:
     """One line that sends it once more, and what must come before it."""
-    return "; ".join(f"ctxfuzz replay {run.run}:{seq}" for seq in (*one.before, one.seq))
+    return "; ".join(f"ctxfuzz replay {run.run}:{seq}{in_database(db)}" for seq in (*one.before, one.seq))
 
 
-def script(run: Run, one: Reproducer, seen: Sequence[Observation]) -> str:
+def script(run: Run, one: Reproducer, seen: Sequence[Observation], db: str) -> str:
     """A shell script that makes the bodies and sends them with curl; $OPENAI_API_KEY is the key, if one is needed.
 
     All bodies are made first: to make one asks the target, which is no part of what happened to it.
     """
     specs = {probe.seq: probe.spec for probe in seen} | {one.seq: one.spec}
-    probes = [*one.before, one.seq]
+    probes, record = [*one.before, one.seq], in_database(db)
+    bodies = {f"{seq}": f"probe-{seq}.json" for seq in probes}
     companions = range(1, len(one.spec.companions) + 1)
+    bodies |= {f"{one.seq} --companion {at}": f"companion-{at}.json" for at in companions}
     return "\n".join(
         [
             "#!/bin/sh",
             f"# {plain(run.record.model)}: {one.outcome} at {one.spec.length} prompt tokens",
-            "# To be run where runs.db is; CTXFUZZ_DB names another.",
-            *(f"ctxfuzz body {run.run}:{seq} -o probe-{seq}.json || exit" for seq in probes),
-            *(f"ctxfuzz body {run.run}:{one.seq} --companion {at} -o companion-{at}.json || exit" for at in companions),
+            "# To be run where the record is.",
+            *(f"ctxfuzz body {run.run}:{which} -o {file}{record} || exit" for which, file in bodies.items()),
             *(_sent(run, f"probe-{seq}.json", specs[seq]) for seq in one.before),
             *(f"{_sent(run, f'companion-{at}.json', one.spec)} > /dev/null &" for at in companions),
             *(["sleep 1"] if companions else []),

@@ -10,7 +10,7 @@ from fuzzer.model import Finding, FindingKind, Halt
 from fuzzer.report import fuzz, speed
 from fuzzer.report.finding import death_signatures, window_unusable
 from fuzzer.report.plain import plain
-from fuzzer.report.words import plural, span, tokens
+from fuzzer.report.words import in_database, plural, span, tokens
 from targets.table import DIALECTS, OPENAI
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def summary(facts: Facts) -> Summary:
 def _found(facts: Facts) -> Iterable[tuple[str, str]]:
     match facts.run.record.plan:
         case fuzz.PLAN:
-            return fuzz.rows(facts.run, facts.finding, facts.seen)
+            return fuzz.rows(facts.run, facts.finding, facts.seen, facts.db)
         case speed.PLAN | "same" | "capacity":
             return _edge(facts)
         case _:
@@ -210,8 +210,7 @@ def _bisect(facts: Facts, *flags: object) -> str:
 
 
 def _command(facts: Facts, *words: object) -> str:
-    database = () if facts.db == "runs.db" else ("--db", facts.db)
-    return " ".join(("ctxfuzz", *(quote(str(word)) for word in (*words, *database))))
+    return " ".join(("ctxfuzz", *(quote(str(word)) for word in words))) + in_database(facts.db)
 
 
 def _labelled_once(rows: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from shlex import quote
+
 
 def tokens(count: int | None) -> str:
     """262144 -> 262,144; nothing known -> a dash."""
@@ -18,6 +20,11 @@ def span(seconds: float) -> str:
     if minutes < 60:
         return f"{minutes}m {rest:02d}s"
     return f"{minutes // 60}h {minutes % 60:02d}m"
+
+
+def in_database(db: str) -> str:
+    """What a command line ends with so that it reads this record; nothing where it is the default one."""
+    return "" if db == "runs.db" else f" --db {quote(db)}"
 
 
 PLURALS = {"canary": "canaries", "pass": "passes"}

@@ -105,7 +105,7 @@ def test_nothing_in_a_csv_is_a_formula(db: Path, tmp_path: Path) -> None:
     listed = list(csv.DictReader(io.StringIO(ctxfuzz("runs", "--db", db, "--csv").stdout)))
     assert [row["model"] for row in listed] == ["'=HYPERLINK(1)"]
     into = tmp_path / "probes.csv"
-    assert ctxfuzz("export", "last", "--db", db, "--format", "csv", "-o", into).exit_code == 0
+    assert ctxfuzz("export", "last", "--db", db, "-o", into).exit_code == 0
     with into.open(encoding="utf-8", newline="") as file:
         probes = list(csv.DictReader(file))
     assert [row["length_tokens"] for row in probes] == ["64", "300", "301"]

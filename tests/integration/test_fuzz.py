@@ -126,7 +126,11 @@ async def test_a_script_that_curl_sends_and_a_replay(tmp_path: Path) -> None:
             result = await opened.run("fuzz", questions.Asked("fuzz", question), [], anyio.Event())
         one = result.finding.reproducers[0]
         assert (one.outcome, one.spec.length, len(one.spec.companions)) == ("error", 201, 2)
-        script = fuzz_object(result.run_row, result.finding, result.observations, 0.0)["failures"][0]["script"]
+        [told] = fuzz_object(result.run_row, result.finding, result.observations, 0.0, "my runs.db")["failures"]
+        assert told["replay"] == f"ctxfuzz replay {result.run_row.run}:{one.seq} --db 'my runs.db'"
+        assert told["script"].count(" --db 'my runs.db' || exit") == 3
+        [told] = fuzz_object(result.run_row, result.finding, result.observations, 0.0, "runs.db")["failures"]
+        script = told["script"]
         assert script.count("--companion") == 2
         assert "beside 2 requests of 64 tokens" in paragraph(result.run_row, question, one)
         (tmp_path / "ctxfuzz").write_text(f'#!/bin/sh\nexec {sys.executable} -m fuzzer.cli "$@"\n')

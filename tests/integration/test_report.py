@@ -147,6 +147,15 @@ def test_json_is_what_show_prints(db: Path) -> None:
     assert told["last_words"][0]["last_words"].startswith("line one\n")
 
 
+@pytest.mark.parametrize("form", ["html", "md", "junit", "json"])
+def test_a_file_is_written_as_its_name_ends_unless_a_format_is_told(db: Path, tmp_path: Path, form: str) -> None:
+    record(db)
+    into = tmp_path / {"junit": "r.XML"}.get(form, f"r.{form}")
+    for told, written in ([], form), (["--format", "md"], "md"):
+        report(db, "-o", str(into), *told)
+        assert into.read_text(encoding="utf-8").strip() == report(db, "--format", written).stdout.strip()
+
+
 def test_a_report_goes_to_a_file_and_a_file_that_cannot_be_written_is_said(db: Path, tmp_path: Path) -> None:
     record(db)
     assert report(db, "-o", str(tmp_path / "r.html")).stdout == ""
