@@ -1,23 +1,27 @@
-"""Which flags does `ctxfuzz verify` take, and where does its cap come from?"""
+"""Which flags does `ctxfuzz verify` take, and where do its cap and its conditions come from?"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
+from click.core import ParameterSource
 
 from fuzzer.cli import values
 from fuzzer.cli.flags import CommonFlags, probing
 from fuzzer.cli.grouping import Command, option, stack
 from fuzzer.errors import UsageFault
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 CAP = stack(
     option("Cap", "--cap", metavar="TOKENS", type=values.length, help="The max_model_len that ought to be in force."),
     option("Cap", "--from-run", metavar="RUN",
-           help="Take the cap, where it used to fail and the output tokens from this run."),
+           help="Take the cap, where it used to fail, and the conditions that are not told here from this run."),
     option("Cap", "--first-bad", metavar="TOKENS", type=values.length,
            help="Where it used to fail: sent only after a clean refusal just above the cap."),
     option("Output", "--junit", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path),
@@ -25,12 +29,15 @@ CAP = stack(
 )  # fmt: skip
 
 
+CONDITIONS = ("output_tokens", "content", "cache", "companions", "companion_length")  # a cap holds under these
+
+
 class Fix(NamedTuple):
-    """What was found, and what was made of it. Tokens."""
+    """What was found (tokens), and under which conditions."""
 
     cap: int
     first_bad: int | None
-    output_tokens: int
+    flags: CommonFlags
 
 
 @click.command(
@@ -54,9 +61,9 @@ def verify(
 
     if (cap is None) == (from_run is None):
         raise UsageFault("Which cap? Give either --cap TOKENS or --from-run RUN.")
-    fix = Fix(cap, first_bad, flags.output_tokens) if cap is not None else _of_run(flags, str(from_run), first_bad)
+    fix = Fix(cap, first_bad, flags) if cap is not None else _of_run(flags, str(from_run), first_bad)
     asked = partial(questions.to_verify, cap=fix.cap, first_bad=fix.first_bad)
-    conduct.listed(replace(flags, output_tokens=fix.output_tokens), "verify", asked, junit=junit)
+    conduct.listed(fix.flags, "verify", asked, junit=junit)
 
 
 def _of_run(flags: CommonFlags, name: str, first_bad: int | None) -> Fix:
@@ -66,7 +73,21 @@ def _of_run(flags: CommonFlags, name: str, first_bad: int | None) -> Fix:
         run = history.get(name)
     if run.finding is None or run.finding.cap is None:
         raise UsageFault(f"Run {run.run} recommends no cap: give --cap, or another run. `ctxfuzz runs` lists them.")
-    output = run.record.question.get("output_tokens")
-    return Fix(
-        run.finding.cap, first_bad or run.finding.first_bad, output if isinstance(output, int) else flags.output_tokens
-    )
+    return Fix(run.finding.cap, first_bad or run.finding.first_bad, _as_found(flags, run.record.question))
+
+
+def _as_found(flags: CommonFlags, question: Mapping[str, Any]) -> CommonFlags:
+    """The flags, with the run's own conditions where the command line and its profile say nothing.
+
+    A search that was mixed is verified warm: its first long prompt is read cold, and the next ones are served.
+    """
+    told = {name for name in (*CONDITIONS, "corpus") if _is_told(name)}
+    untold = {name for name in CONDITIONS if name in question} - (told | ({"content"} if "corpus" in told else set()))
+    found = {name: question[name] for name in untold}
+    if found.get("cache") == "mixed":
+        found["cache"] = "warm"
+    return replace(flags, **found)
+
+
+def _is_told(name: str) -> bool:
+    return click.get_current_context().get_parameter_source(name) is not ParameterSource.DEFAULT

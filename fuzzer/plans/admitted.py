@@ -62,6 +62,12 @@ def admitted(question: VerifyQuestion, mode: Mode) -> Iterator[Item]:
         ),
         passes,
     )
+    if question.cache == "warm":  # the first of all was read cold
+        yield Item(
+            f"{mode}: {cap - output} + {output}, streamed, from the cache",
+            spec(cap - output, "the longest prompt with its whole output, from the cache", stream=True),
+            passes,
+        )
 
 
 def over(question: VerifyQuestion, length: int, mode: Mode) -> Item:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
-from fuzzer.model import Observation, ProbeSpec, Reproducer, Role
+from fuzzer.model import Observation, Outcome, ProbeSpec, Reproducer, Role
 from fuzzer.plans.conditions import needed, plain
 from fuzzer.plans.terms import SHORT
 from fuzzer.search import Belief, suspects_within
@@ -111,26 +111,32 @@ class Shrink:
         while past and count < 2 * len(past):
             before = tuple(past[-count:])
             self.asked += 1
-            served = self._answered + len(before)
-            if (yield from self._fails(self.best, before)):
-                self.failed += 1
-                return (yield from self._is_not_mere_wear(max(served, len(self.life)) + SPARE))
+            served, deaths = self._answered + len(before), self.asker.deaths
+            comes_again = yield from self._fails(self.best, before)
+            if comes_again or self._died_since(deaths):
+                self.failed += comes_again
+                worn = yield from self._is_mere_wear(max(served, len(self.life)) + SPARE)
+                if comes_again or worn:
+                    return True
             count *= 2
         return False
 
-    def _is_not_mere_wear(self, served: int) -> Trial:
-        """As many short prompts as that life had served: where they fail too, requests are what it takes.
-
-        Always true: either way there is something to report.
-        """
+    def _is_mere_wear(self, served: int) -> Trial:
+        """As many short prompts as that life had served: where they fail too, requests are what it takes."""
         short = self._short("as many requests, all short and plain")
         for _ in range(served):
-            count = self._answered + 1
+            count, deaths = self._answered + 1, self.asker.deaths
             seen = yield from self._ask(short)
+            if not self._is_it(seen) and self._died_since(deaths):  # between two requests
+                seen = replace(seen, outcome=self.met.outcome, reason=self.met.reason, signature=self.met.signature)
             if self._is_it(seen):
                 self.best, self.seen, self.before, self.before_seqs, self.every = short, seen, (), (), count
-                break
-        return True
+                return True
+        return False
+
+    def _died_since(self, deaths: int) -> bool:
+        """Was there a death like the one that was met, be it nobody's? Wear strikes between two requests as well."""
+        return self.met.outcome is Outcome.DEATH and self.asker.deaths > deaths
 
     def _short(self, reason: str) -> ProbeSpec:
         return self.asker.grounds.spec(SHORT, Role.SHRINK, reason)

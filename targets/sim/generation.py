@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from targets.sim.site import Site
     from targets.sim.supervisor import Record, Seat
 
-ADMISSION_S = 0.05  # the headers of a stream wait so long for the engine to take the request in or turn it down
+ADMISSION_S = 0.05  # the headers of a stream wait so long for the engine to take the request in
 FOR_EVER = 1e9
 
 
@@ -81,13 +81,18 @@ class Answer(Response):
         assert self._seat.child is not None
         with self._seat.child.exchange(self._plan.head(), self._plan.ids) as events:
             try:
-                one = await asyncio.wait_for(events.get(), ADMISSION_S)
+                one = await asyncio.wait_for(events.get(), self._patience_s())
             except TimeoutError:  # it is stopped or blocked
                 await outlet.begin()
                 one = await events.get()
             while await self._goes_on(one, outlet, client):
                 await asyncio.sleep(0)  # a backlog of tokens must not hide that the client has left
                 one = await events.get()
+
+    def _patience_s(self) -> float | None:
+        """How long headers wait: for ever, where the engine may turn a request down, for then they tell the status."""
+        turns_down = any(rule.point == "arrival" for rule in self._site.world.rules)
+        return None if turns_down else ADMISSION_S
 
     async def _goes_on(self, one: Head, outlet: Outlet, client: tuple[str, int]) -> bool:
         """Pass one event on. Returns False where it was the last."""

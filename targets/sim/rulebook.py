@@ -22,8 +22,8 @@ class Rulebook:
         return [rule for condition, rule in self._modifiers if condition(names)]
 
     def strikes(self, at: At, names: Mapping[str, Value]) -> Rule | None:
-        """The first failure that happens at this point. Being busy is always told on arrival."""
+        """The first failure that happens at this point."""
         for condition, rule in self._failures:
-            if at == ("arrival" if rule.symptom == "busy" else rule.at) and condition(names):
+            if at == rule.point and condition(names):
                 return rule
         return None

@@ -51,6 +51,11 @@ class Rule:
     garble: Literal["empty", "replacement", "nan", "repeat"] = "repeat"
     seconds: float = 1.0  # slow: how much longer; busy: Retry-After
 
+    @property
+    def point(self) -> At:
+        """When it strikes: who is busy says so on arrival."""
+        return "arrival" if self.symptom == "busy" else self.at
+
 
 @dataclass(frozen=True, slots=True)
 class Limit:

@@ -18,6 +18,7 @@ import httpx
 import pytest
 
 from targets.sim import Simulation, running
+from targets.sim.generation import ADMISSION_S
 from targets.sim.world import World, shipped
 
 pytestmark = pytest.mark.anyio
@@ -182,6 +183,17 @@ async def test_busy_says_when_to_come_back(status: int, stream: bool) -> None:
         answer = await post(sim.url, body(10, stream=stream))
         assert (answer.status_code, answer.headers["retry-after"]) == (status, "2")
         assert (await post(sim.url, body(10, stream=stream))).status_code == 200
+
+
+async def test_busy_is_a_status_however_long_the_engine_takes_to_say_so() -> None:
+    rule = {"when": "N == 1", "symptom": "busy", "status": 429}
+    async with running(world(rules=[rule])) as sim:
+        sim.stop()
+        answering = asyncio.create_task(post(sim.url, body(10, stream=True)))
+        await until(lambda: bool(sim.log))
+        await asyncio.sleep(2 * ADMISSION_S)
+        sim.cont()
+        assert (await answering).status_code == 429
 
 
 async def test_a_reset_and_a_cut() -> None:

@@ -34,6 +34,7 @@ class Engine:
 
     rule: Rule
     late: bool = False  # it dies a while after its answer: the probe after it finds nobody
+    between: Callable[[int], bool] = lambda _: False  # after so many deaths: does it strike between two requests?
     log: list[Observation] = field(default_factory=list)
     life: list[ProbeSpec] = field(default_factory=list)
     now_s: float = 0.0
@@ -44,6 +45,8 @@ class Engine:
         blames, deaths = None, int(outcome is Outcome.DEATH)
         if self.owed:
             self.owed, outcome, blames, deaths = False, Outcome.ABANDONED, "previous", 1
+        elif outcome is Outcome.DEATH and self.between(self.deaths):
+            outcome, blames = Outcome.ABANDONED, "nobody"
         elif self.late and outcome is Outcome.DEATH:
             self.owed, outcome, deaths = True, Outcome.PASS, 0
         self.now_s += 60.0 if deaths else 1.0
@@ -204,6 +207,15 @@ def test_a_failure_after_so_many_requests_is_not_of_the_length(late: bool) -> No
     assert finding.first_bad is None
     assert finding.reproducers[0].every is not None
     assert 20 <= finding.reproducers[0].every <= 26
+
+
+@pytest.mark.parametrize("met", range(3))
+def test_a_failure_after_so_many_requests_is_known_by_its_deaths_also_where_they_are_nobodys(met: int) -> None:
+    engine = Engine(dies_where(lambda _, past: len(past) >= 23), between=lambda deaths: deaths != met)
+    finding = engine.play(fuzz(question()))
+    assert finding.kind is FindingKind.NOT_LENGTH
+    assert 20 <= (finding.reproducers[0].every or 0) <= 26
+    assert finding.reproducers[0].outcome is Outcome.DEATH
 
 
 def _hits(spec: ProbeSpec, past: Past) -> bool:
