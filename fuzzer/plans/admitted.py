@@ -32,9 +32,15 @@ def admitted(question: VerifyQuestion, mode: Mode) -> Iterator[Item]:
     cap, output = question.cap, question.output_tokens
     longest = cap - max(1, question.largest_prompt_below_limit)
 
-    def spec(length: int, reason: str, **other: object) -> ProbeSpec:
-        return question.spec(length, Role.FIT, reason, mode=mode, **other)
+    def spec(length: int, reason: str, role: Role = Role.FIT, **other: object) -> ProbeSpec:
+        return question.spec(length, role, reason, mode=mode, **other)
 
+    if question.cache == "warm":
+        yield Item(
+            f"{mode}: {cap - output} + {output}, into the cache",
+            spec(cap - output, "so that the prefix of the next ones is in the cache", Role.PRIME, stream=True),
+            passes,
+        )
     yield Item(
         f"{mode}: {cap - output} + {output}, streamed",
         spec(cap - output, "the longest prompt with its whole output", stream=True),
@@ -62,12 +68,6 @@ def admitted(question: VerifyQuestion, mode: Mode) -> Iterator[Item]:
         ),
         passes,
     )
-    if question.cache == "warm":  # the first of all was read cold
-        yield Item(
-            f"{mode}: {cap - output} + {output}, streamed, from the cache",
-            spec(cap - output, "the longest prompt with its whole output, from the cache", stream=True),
-            passes,
-        )
 
 
 def over(question: VerifyQuestion, length: int, mode: Mode) -> Item:

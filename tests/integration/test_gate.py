@@ -16,6 +16,7 @@ from fuzzer.cli import questions, session
 from fuzzer.cli.flags import CommonFlags
 from fuzzer.model import Finding, FindingKind, Role
 from fuzzer.plans.verify import VerifyQuestion, checks
+from fuzzer.store import RunRecord, Store
 from targets.sim import running
 from targets.sim.world import World
 from tests.integration.playing import QUICK
@@ -94,6 +95,23 @@ async def test_from_the_edge_to_its_cause_its_cap_and_the_gate(tmp_path: Path) -
     assert gate.returncode == 0, gate.stdout.decode()
     assert gate.stdout.decode().splitlines()[-1].startswith("the cap holds")
     assert ET.fromstring((tmp_path / "gate.xml").read_text()).get("failures") == "0"
+
+
+async def test_a_cap_is_verified_under_the_conditions_that_it_was_found_under(tmp_path: Path) -> None:
+    conditions = {"output_tokens": 16, "content": "repeat", "cache": "mixed", "companions": 1, "companion_length": 48}
+    with Store.open(tmp_path / "runs.db") as store:
+        record = RunRecord("bisect", ("ctxfuzz",), "http://host", "sim", "vllm", "bisect", question=conditions)
+        run = store.begin(record)
+        store.finish(run, Finding(FindingKind.DEATH, "why", last_good=300, first_bad=301, cap=288), "done", at_s=1.0)
+    async with running(CAPPED) as capped:
+        verify = ("verify", "--url", capped.url, "--from-run", run, "--mode", "ids", "-q", "--json")
+        as_found = json.loads((await ctxfuzz(tmp_path, *verify)).stdout)
+        as_told = json.loads((await ctxfuzz(tmp_path, *verify, "--content", "words", "--cache", "cold")).stdout)
+    assert as_found["holds"]
+    names = ("output_tokens", "content", "cache", "concurrency")
+    assert [as_found["conditions"][name] for name in names] == [16, "repeat", "warm", 2]
+    assert [as_told["conditions"][name] for name in names] == [16, "words", "cold", 2]
+    assert "ids: 272 + 16, into the cache" in {check["name"] for check in as_found["checks"]}
 
 
 async def test_an_open_window_fails_the_gate_before_anything_is_sent(tmp_path: Path) -> None:

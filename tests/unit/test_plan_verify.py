@@ -47,6 +47,13 @@ def test_what_is_sent_covers_every_way_that_the_cap_admits() -> None:
         assert [spec.length for spec in ours if spec.omit_max_tokens] == [CAP - 32]
 
 
+def test_on_a_warm_prefix_the_longest_prompt_is_read_once_before_it_is_asked() -> None:
+    specs = [seen.spec for seen in verified(World(limit=CAP), cache="warm", modes=("ids",)).log]
+    [prime] = [at for at, spec in enumerate(specs) if spec.role is Role.PRIME]
+    asked = next(at for at, spec in enumerate(specs) if spec.role is Role.FIT)
+    assert (prime + 1, specs[prime].length) == (asked, specs[asked].length)
+
+
 def test_nothing_above_the_cap_is_sent_before_all_that_it_admits_and_then_nearest_first() -> None:
     log = verified(World(limit=CAP)).log
     lengths = [seen.spec.length for seen in log]
