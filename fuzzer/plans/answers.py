@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fuzzer.model import Halt, Observation, Outcome, ProbeSpec
-from fuzzer.plans.interruption import stopped, wait
+from fuzzer.plans.interruption import out_of_time, stopped, wait
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -49,9 +49,8 @@ class Answers:
         """Why nothing more can be asked, as a halt and a sentence."""
         if (end := stopped(self)) is not None:
             return end
-        if terms.max_time_s is not None and self.seen and self.seen[-1].over_s >= terms.max_time_s:
-            return Halt.TIME, f"the {terms.max_time_s:.0f} s of --max-time are spent"
-        return None
+        why = out_of_time(self.seen[-1].over_s, terms.max_time_s, self.wait()) if self.seen else None
+        return None if why is None else (Halt.TIME, why)
 
     def wait(self) -> ProbeSpec | None:
         """The same again, later, where the target was busy."""

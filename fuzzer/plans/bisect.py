@@ -14,7 +14,7 @@ from fuzzer.plans.axis import settle_axis
 from fuzzer.plans.conclusion import cap_of, conclude, inconclusive, not_by_length
 from fuzzer.plans.confirm import confirm_bad, confirm_good, confirm_while_fresh, look_above, settle_doubt
 from fuzzer.plans.corners import corner, insure, short_corner, unknown_corners
-from fuzzer.plans.interruption import stopped, wait
+from fuzzer.plans.interruption import out_of_time, stopped, wait
 from fuzzer.plans.ledger import Ledger
 from fuzzer.plans.limits import near_learnt_limit, near_limit, over_limit
 from fuzzer.plans.narrowing import narrow
@@ -95,11 +95,13 @@ def next_step(ledger: Ledger) -> ProbeSpec | Finding:
     step = again if again is not None and _affordable(ledger, again) else _lacking(ledger)
     if isinstance(step, ProbeSpec) and (first := prime(ledger, step)) is not None and _affordable(ledger, first):
         step = first
-    question = ledger.question
-    if isinstance(step, ProbeSpec) and question.max_time_s is not None and ledger.over_s >= question.max_time_s:
-        if (last := short_corner(ledger, cap_of(ledger, halted=True))) is not None and _affordable(ledger, last):
+    if isinstance(step, Finding):
+        return step
+    if (why := out_of_time(ledger.over_s, ledger.question.max_time_s, step)) is not None:
+        last = short_corner(ledger, cap_of(ledger, halted=True)) if again is None else None
+        if last is not None and _affordable(ledger, last):
             return last
-        return inconclusive(ledger, Halt.TIME, f"the {question.max_time_s:.0f} s of --max-time are spent")
+        return inconclusive(ledger, Halt.TIME, why)
     return step
 
 

@@ -68,6 +68,18 @@ def wait(ledger: Seen) -> ProbeSpec | None:
     return replace(last.spec, wait_s=wait_s)
 
 
+def out_of_time(over_s: float, max_time_s: float | None, step: ProbeSpec | None) -> str | None:
+    """Why the next step is not begun, `over_s` seconds into the run; None where there is time for it."""
+    if max_time_s is None:
+        return None
+    if over_s >= max_time_s:
+        return f"the {max_time_s:.0f} s of --max-time are spent"
+    wait_s = step.wait_s if step is not None else 0.0
+    if over_s + wait_s >= max_time_s:
+        return f"the target is busy and says to wait for {wait_s:.0f} s, longer than --max-time leaves"
+    return None
+
+
 def _in_a_row(ledger: Seen, outcome: Outcome) -> int:
     times = 0
     for seen in reversed(ledger.seen):

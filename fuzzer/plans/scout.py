@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from fuzzer.model import Finding, ProbeSpec
 from fuzzer.plans.confirm import settle_doubt
-from fuzzer.plans.interruption import stopped, wait
+from fuzzer.plans.interruption import out_of_time, stopped, wait
 from fuzzer.plans.ledger import Ledger
 from fuzzer.plans.narrowing import is_closed, narrow
 from fuzzer.plans.opening import baseline, verify_lo
@@ -67,7 +67,7 @@ class Stages:
 def scouted_next(ledger: Ledger) -> ProbeSpec | None:
     """What the scout asks next; None once it has nothing more to ask, or may ask nothing."""
     question = ledger.question
-    late = question.max_time_s is not None and ledger.over_s >= question.max_time_s
+    late = out_of_time(ledger.over_s, question.max_time_s, wait(ledger)) is not None
     if _has_spent(ledger) or late or ledger.bounds.noisy or stopped(ledger) is not None or hits_are_missing(ledger):
         return None
     steps = (need(ledger) for need in (wait, baseline, verify_lo, settle_doubt, narrow))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from fuzzer.model import FindingKind, Outcome, ProbeSpec, Role, Side, side_of
 from fuzzer.plans.axis import left_for_drafts
 from fuzzer.plans.conclusion import MONOTONE, not_tried
+from fuzzer.plans.interruption import out_of_time
 from fuzzer.plans.terms import companions_of
 from fuzzer.recommend import cap_below
 
@@ -58,8 +59,8 @@ def corner_of_output(ledger: Ledger, output_tokens: int) -> ProbeSpec | None:
     """The next corner of the cap that the edge leaves: long prompts with short outputs, and a shorter prompt."""
     cap = cap_of_output(ledger)
     question = ledger.question
-    spent = question.max_time_s is not None and ledger.over_s >= question.max_time_s
-    if cap is None or spent or ledger.deaths >= question.max_deaths or _failed(ledger):
+    late = out_of_time(ledger.over_s, question.max_time_s, None) is not None
+    if cap is None or late or ledger.deaths >= question.max_deaths or _failed(ledger):
         return None
     asked = {(seen.spec.length, seen.spec.output_tokens) for seen in ledger.seen if seen.spec.role is Role.CORNER}
     for length, output in _corners(ledger, cap, output_tokens):

@@ -404,6 +404,17 @@ def test_busy_waits_as_long_as_the_target_asks() -> None:
     assert played.log[2].spec.wait_s == 45.0
 
 
+def test_a_wait_that_max_time_does_not_leave_is_not_begun() -> None:
+    def busy(number: int, seen: Observation) -> Observation:
+        return replace(seen, outcome=Outcome.BUSY, retry_after_s=600.0) if number == 2 else seen
+
+    question = BisectQuestion(lo=LO, hi=HI, max_time_s=500.0)
+    played = play(bisect(question), _disturbed(World(prompt_above(262_144)), busy))
+    assert played.finding.halt is Halt.TIME
+    assert "wait for 600 s, longer than --max-time leaves" in played.finding.reason
+    assert played.log[-1].outcome is Outcome.BUSY
+
+
 def test_busy_for_good_is_inconclusive() -> None:
     def busy(number: int, seen: Observation) -> Observation:
         return replace(seen, outcome=Outcome.BUSY) if number >= 2 else seen
