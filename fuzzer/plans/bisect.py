@@ -148,4 +148,5 @@ def _affordable(ledger: Ledger, step: ProbeSpec) -> bool:
         return True
     is_scan = step.role is Role.SCAN
     tally = ledger.at_place(step.length) if is_scan else ledger.at(step.length, step.output_tokens)
-    return bool(tally.passes) and not tally.is_bad
+    in_company = any(len(seen.spec.companions) >= len(step.companions) for seen in tally.passes)
+    return in_company and not tally.is_bad

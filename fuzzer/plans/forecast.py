@@ -60,7 +60,8 @@ def forecast_from(ledger: Ledger) -> Forecast:
     if is_closed(ledger) and bounds.last_good is not None:
         passes = max(0, passes + 1 - len(ledger.at(bounds.last_good).passes))
     confirming = 0.0 if is_confirmed_bad(ledger) else _chance_of_edge(ledger, low)
-    good_s, bad_s = ledger.costs.price((low + bounds.high) // 2)
+    middle = (low + bounds.high) // 2
+    good_s, bad_s = ledger.costs.price(max(1, middle - ledger.served))
     corners = len(corners_lacking(ledger, cap_of(ledger, halted=False))) if is_closed(ledger) else CORNERS
     around = int(settle_axis(ledger) is not None) if is_closed(ledger) else AROUND_THE_EDGE * question.attribute_axis
     good = searched.probes - searched.deaths + opening + passes + around + corners

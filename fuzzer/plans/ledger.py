@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from fuzzer.model import Corroboration, Observation, Outcome, Role, Side, side_of
 from fuzzer.plans.tally import Bounds, Tally
+from fuzzer.plans.warmth import is_served, longest_read
 from fuzzer.recommend import is_sound, passes_needed
 from fuzzer.search import Costs
 from fuzzer.search.costs import DEATH_IN_PASSES
@@ -33,17 +34,28 @@ class Ledger:
     """The fold of a run's observations. Grows by `take` alone."""
 
     def __init__(
-        self, question: BisectQuestion, facts: Iterable[Observation] = (), *, hint: tuple[int, ...] = ()
+        self,
+        question: BisectQuestion,
+        facts: Iterable[Observation] = (),
+        *,
+        hint: tuple[int, ...] = (),
+        whole: bool = True,
     ) -> None:
-        """`hint`: lengths between which the edge seems to lie, by what is no evidence here."""
+        """`hint`: lengths between which the edge seems to lie, by what is no evidence here.
+
+        `whole`: a warm prompt passes only where the cache could serve all of it: to be read anew is another condition.
+        """
         self.question = question
         self.hint = hint
+        self.whole = whole
         self.seen: list[Observation] = []
         self.evidence: list[Observation] = []
         self.by_role: dict[Role, list[Observation]] = {}
         self.deaths = 0
         self.costs = Costs()
         self.refill_s = 0.0  # what it takes to read into an empty cache what a death has thrown out of it
+        self._longest = 0  # tokens of a warm prompt that this life of the engine has read
+        self._unserved: set[int] = set()  # warm prompts, by `seq`, that the cache could not serve whole
         self._drafted: int | None = None
         self._doubted: Counter[tuple[int, int]] = Counter()
         self._counted: dict[tuple[int, int], Tally] = {}
@@ -57,12 +69,16 @@ class Ledger:
 
     def without(self, discarded: frozenset[int]) -> Ledger:
         """The same run, had these observations (by `seq`) said nothing."""
-        return Ledger(self.question, [seen for seen in self.seen if seen.seq not in discarded], hint=self.hint)
+        kept = [seen for seen in self.seen if seen.seq not in discarded]
+        return Ledger(self.question, kept, hint=self.hint, whole=self.whole)
 
     def take(self, seen: Observation) -> None:
         """Take one more observation, in the order in which they were made."""
         self.deaths += seen.deaths or int(seen.wedged)
         is_fresh = self._is_fresh(seen)
+        if self.whole and not is_served(seen, self._longest):
+            self._unserved.add(seen.seq)
+        self._longest = 0 if seen.deaths or seen.wedged else max(self._longest, longest_read([seen]))
         self.seen.append(seen)
         if not self.question.owns(seen.spec):
             return
@@ -152,9 +168,14 @@ class Ledger:
         whole = any(not seen.clamped or seen.spec.stop_after is not None for seen in tally.passes)
         return whole and (not tally.all_failures or self.is_sound(tally))
 
+    @property
+    def served(self) -> int:
+        """How much of a prompt the prefix cache is expected to serve, tokens."""
+        return self.bounds.low if self.question.cache == "warm" else 0
+
     def search_price(self, length: int) -> tuple[float, float]:
         """What it costs to settle a length as good, and as bad. A noisy edge takes repetitions for either."""
-        good, bad = self.costs.price(length)
+        good, bad = self.costs.price(max(1, length - self.served))
         if self.refill_s:
             is_known = self.costs.latest is not None
             dear = bad + self.refill_s if is_known else max(bad, DEATH_IN_PASSES * self.refill_s)
@@ -180,6 +201,8 @@ class Ledger:
             self.costs.learn(seen)
         self.by_role.setdefault(seen.spec.role, []).append(seen)
         side = side_of(seen.outcome, self.question.fail_on)
+        if seen.seq in self._unserved and side is Side.GOOD:
+            return
         if seen.spec.role is Role.SCAN:
             self.scanned.setdefault(seen.spec.length, Tally()).add(seen, side)
             return

@@ -135,7 +135,8 @@ def _varied(grounds: Grounds, spec: ProbeSpec, draw: random.Random) -> ProbeSpec
     """The probe with some conditions that are not plain."""
     names = [name for name, weight in WEIGHTS.items() if _is_open(name, grounds, spec) for _ in range(weight)]
     for name in dict.fromkeys(draw.sample(names, min(_weighted(VARIED, draw), len(names)))):
-        spec = WAYS[name](grounds, spec, draw)
+        if _is_open(name, grounds, spec):  # still: another output may have taken the prompt's place
+            spec = WAYS[name](grounds, spec, draw)
     return spec
 
 

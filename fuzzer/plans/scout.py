@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fuzzer.model import Finding, ProbeSpec
+from fuzzer.model import Finding, FindingKind, Halt, ProbeSpec
 from fuzzer.plans.confirm import settle_doubt
 from fuzzer.plans.interruption import out_of_time, stopped, wait
 from fuzzer.plans.ledger import Ledger
@@ -38,7 +38,8 @@ class Stages:
     """
 
     def __init__(self, question: BisectQuestion, facts: Iterable[Observation] = ()) -> None:
-        self.scout = Ledger(replace(question, cache="warm")) if question.cache == "mixed" else None
+        warm = replace(question, cache="warm")
+        self.scout = Ledger(warm, whole=False) if question.cache == "mixed" else None
         self.search = Ledger(turned(question) if question.is_turned else question)
         self.is_scouting = self.scout is not None
         for fact in facts:
@@ -81,14 +82,29 @@ def with_scouted(finding: Finding, scout: Ledger) -> Finding:
     """The finding of the cold search, and what the warm one came to."""
     warm, cap = scout.bounds, finding.cap
     reason = f"{finding.reason}; {_scouted_words(scout, finding)}"
+    if warm.first_bad is None:
+        return replace(finding, reason=reason)
     assumes = finding.assumes
-    if warm.first_bad is not None and cap is not None and warm.first_bad <= cap:
+    if cap is not None and warm.first_bad <= cap:
         said = (
             f"a cap of {cap} would hold cold; it is lower since {warm.first_bad} failed on a warm prefix, unconfirmed"
         )
         assumes = (*assumes, f"{said} (`--cache warm` bisects that edge)")
         cap = _below(scout)
-    return replace(finding, reason=reason, assumes=assumes, cap=cap)
+    told = replace(finding, reason=reason, assumes=assumes, cap=cap)
+    return _not_cold_alone(told, warm.first_bad)
+
+
+def _not_cold_alone(finding: Finding, warm_bad: int) -> Finding:
+    """Nothing is vouched for from where a warm prompt failed, and no limit or top is reached in peace past that."""
+    reached = finding.verified_up_to
+    if reached is None or reached < warm_bad:
+        return finding
+    finding = replace(finding, verified_up_to=warm_bad - 1)
+    if finding.kind not in {FindingKind.NONE, FindingKind.CLEAN_LIMIT}:
+        return finding
+    reason = f"cold, {finding.reason} (`--cache warm` bisects that edge)"
+    return replace(finding, kind=FindingKind.INCONCLUSIVE, halt=Halt.CONTRADICTION, reason=reason)
 
 
 def _below(scout: Ledger) -> int | None:
@@ -111,7 +127,7 @@ def _scouted_words(scout: Ledger, finding: Finding) -> str:
 
 def _given_up(scout: Ledger) -> str:
     if _has_spent(scout):
-        return "the deaths that are left are the cold search's"
+        return f"the last {COLD_DEATHS} deaths of --max-deaths are the cold search's"
     if scout.bounds.noisy:
         return "its failures contradict each other"
     if hits_are_missing(scout):

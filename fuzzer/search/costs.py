@@ -37,7 +37,7 @@ class Costs:
 
     passes: int = 0
     pass_s: float = 0.0
-    pass_tokens: int = 0
+    pass_tokens: int = 0  # that were read, and did not come out of a cache
     idle_s: float | None = None  # the cheapest pass: what a probe takes whatever its length
     failure_s: dict[Outcome, float] = field(default_factory=dict)
     latest: Outcome | None = None
@@ -48,21 +48,21 @@ class Costs:
         if observation.outcome in WELL:
             self.passes += 1
             self.pass_s += cost
-            self.pass_tokens += observation.length
+            self.pass_tokens += max(0, observation.length - (observation.cached_tokens or 0))
             self.idle_s = cost if self.idle_s is None else min(self.idle_s, cost)
         else:
             self.failure_s[observation.outcome] = cost
             self.latest = observation.outcome
 
     def price(self, length: int) -> tuple[float, float]:
-        """Expected cost of a length, if it passes and if it does not; unitless (1, 20) before anything was seen."""
+        """Expected cost of so many tokens to read, if they pass and if not; (1, 20) before anything was seen."""
         good = self.pass_at(length)
         if self.latest is None:
             return good, DEATH_IN_PASSES * good
         return good, max(self.failure_s[self.latest], good / DEATH_IN_PASSES)
 
     def pass_at(self, length: int) -> float:
-        """Expected cost of a pass: what every probe takes, and a share that grows with the length."""
+        """Expected cost of a pass: what every probe takes, and a share that grows with the tokens that are read."""
         if self.idle_s is None or self.pass_s <= 0:
             return 1.0
         per_token = (self.pass_s - self.passes * self.idle_s) / max(self.pass_tokens, 1)

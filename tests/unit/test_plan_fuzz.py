@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fuzzer.model import Finding, FindingKind, Halt, Observation, Outcome, ProbeSpec, Reproducer, Role
@@ -108,6 +108,7 @@ def test_residues_are_all_of_them_and_the_borders_come_first(block: int) -> None
 
 
 @given(st.integers(0, 2**32), st.integers(200, 2_000_000), st.sampled_from([8, 16, 64]))
+@example(3269, 257, 8)
 @settings(max_examples=50, deadline=None)
 def test_samples_stay_under_the_cap_and_repeat_themselves(seed: int, cap: int, block: int) -> None:
     grounds = question(cap=cap, seed=seed, block=block)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fuzzer.cli.exits import holds
 from fuzzer.model import FindingKind, Halt, Observation, Outcome, Role
 from fuzzer.plans.bisect import BisectQuestion, bisect
 from fuzzer.plans.forecast import bracket_of, forecast
@@ -66,9 +67,13 @@ def test_edges_that_differ_are_both_named(rule: Rule, at: int, words: str) -> No
     assert words in played.finding.reason
 
 
-def test_an_edge_that_is_only_warm_is_no_cold_one() -> None:
-    finding = run(warm_above(100_000)).finding
-    assert (finding.kind, finding.verified_up_to) == (FindingKind.NONE, 300_000)
+@pytest.mark.parametrize("limit", [None, 300_000])
+def test_where_only_warm_prompts_fail_nothing_is_vouched_for_and_no_peace_is_told(limit: int | None) -> None:
+    finding = run(World(warm_above(100_000), limit=limit), limit=limit).finding
+    assert (finding.kind, finding.halt) == (FindingKind.INCONCLUSIVE, Halt.CONTRADICTION)
+    assert finding.verified_up_to == 100_000
+    assert finding.cap is None or finding.cap <= 100_000
+    assert not holds(finding, 100_001)
     assert "another edge was seen, unconfirmed: 100000 passes, 100001 does not" in finding.reason
 
 

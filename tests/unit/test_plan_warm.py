@@ -10,7 +10,7 @@ from fuzzer.model import FindingKind, Outcome, Role
 from fuzzer.plans.bisect import BisectQuestion, bisect, next_step
 from fuzzer.plans.ledger import Ledger
 from fuzzer.plans.warmth import hit_words
-from tests.unit.worlds import Played, Rule, World, any_of, cold_above, play, prompt_above, warm_above
+from tests.unit.worlds import Played, Request, Rule, World, any_of, cold_above, play, prompt_above, warm_above
 
 QUESTION = BisectQuestion(lo=8_000, hi=300_000, cache="warm")
 
@@ -76,13 +76,25 @@ def test_no_long_prompt_is_sent_into_an_empty_cache() -> None:
         longest[seen.incarnation] = max(read, seen.length)
 
 
-def test_a_prime_is_evidence_and_wear() -> None:
+def test_a_prime_that_passes_was_read_cold_and_says_nothing_of_a_warm_prompt() -> None:
     played = run(prompt_above(123_456))
-    primes = [seen for seen in played.log if seen.spec.role is Role.PRIME]
+    primes = {seen.seq for seen in played.log if seen.spec.role is Role.PRIME}
     ledger = Ledger(QUESTION, played.log)
     assert primes
-    for seen in primes:
-        assert seen.seq in {one.seq for one in ledger.at(seen.length).passes}
+    assert not primes & {seen.seq for _, tally in ledger.line() for seen in tally.passes}
+    assert played.finding.confidence.last_good_passes == 9
+
+
+@pytest.mark.parametrize("lo", [5_000, 8_000])
+def test_what_only_dies_when_the_cache_serves_it_is_under_no_cap(lo: int) -> None:
+    """`lo` passes where it is read cold, and so does every prime: only hits kill."""
+
+    def hits_above(request: Request) -> Outcome | None:
+        return Outcome.DEATH if request.hit >= 4_900 and request.output >= 16 else None
+
+    played = run(hits_above, lo=lo, hi=lo + 500)
+    assert edge(played) == (FindingKind.DEATH, 4_912, 4_913)  # 307 blocks are served of 4,913 tokens: 4,912
+    assert played.deaths <= 6
 
 
 def test_a_prime_that_fails_is_not_sent_for_ever() -> None:
