@@ -75,6 +75,7 @@ class OpenAITarget:
         best = next(iter(limits), None)
         slots = [count(value) for _, value in await scout.find(self.traits.slots, self._model)]
         versions = [text for _, value in await scout.find(self.traits.version, self._model) if (text := string(value))]
+        self.traits = self.traits.as_of(versions[0] if versions else None)
         return Survey(
             engine=self.traits.name,
             version=versions[0] if versions else None,

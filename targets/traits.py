@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,7 @@ class Traits:
     ignore_eos: bool = False
     min_tokens: bool = False
     cache_salt: bool = False
+    cache_salt_since: tuple[int, int] = (0, 0)  # an older version may refuse what it does not know
     cache_prompt: bool = False  # `cache_prompt: false` switches a prompt cache off for one request
     token_ids: bool = False  # `return_token_ids` gives the ids of what was generated
     largest_prompt_below_limit: int = 1  # how far the largest prompt stays under the limit
@@ -61,3 +63,9 @@ class Traits:
     marks: tuple[Mark, ...] = ()  # any of them betrays the dialect
     models_may_fail: bool = False  # /v1/models can be broken although all is well
     verified: bool = False  # run against the real engine, not only against recorded or documented answers
+
+    def as_of(self, version: str | None) -> Traits:
+        """What this version takes; one that tells no release (0.1.dev7+gabc) is taken for new."""
+        release = re.match(r"v?(\d+)\.(\d+)(?!\d|\.?dev)", version or "")
+        is_older = release is not None and tuple(map(int, release.groups())) < self.cache_salt_since
+        return replace(self, cache_salt=False) if is_older else self

@@ -74,7 +74,7 @@ class Ledger:
 
     def take(self, seen: Observation) -> None:
         """Take one more observation, in the order in which they were made."""
-        self.deaths += seen.deaths or int(seen.wedged)
+        self.deaths += seen.toll
         is_fresh = self._is_fresh(seen)
         if self.whole and not is_served(seen, self._longest):
             self._unserved.add(seen.seq)
@@ -121,6 +121,10 @@ class Ledger:
             return True
         was_primed = before is not self.seen[-1]
         return was_primed and before.deaths > 0 and before.blames != "nobody"
+
+    def says_enough(self, seen: Observation) -> bool:
+        """Is it more than a warm prompt that passed because it was read anew?"""
+        return seen.seq not in self._unserved or side_of(seen.outcome, self.question.fail_on) is not Side.GOOD
 
     def at(self, length: int, output_tokens: int | None = None) -> Tally:
         """The evidence at a point, as counted or else as asked; on the line where no output tokens are given."""
@@ -201,7 +205,7 @@ class Ledger:
             self.costs.learn(seen)
         self.by_role.setdefault(seen.spec.role, []).append(seen)
         side = side_of(seen.outcome, self.question.fail_on)
-        if seen.seq in self._unserved and side is Side.GOOD:
+        if not self.says_enough(seen):
             return
         if seen.spec.role is Role.SCAN:
             self.scanned.setdefault(seen.spec.length, Tally()).add(seen, side)

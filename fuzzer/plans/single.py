@@ -1,4 +1,7 @@
-"""What does one length show? PURE: a plan of one probe, after a short one that tells what normal looks like."""
+"""What does one length show? PURE: a plan of one probe, after a short one that tells what normal looks like.
+
+A warm prompt that passes is sent once more: the first time there was nothing of it in the cache.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def single(question: BisectQuestion, facts: Iterable[Observation] = ()) -> Plan:
-    """Sends one prompt of `question.lo` tokens, whatever the limit is. A probe answers, so no cap is recommended."""
+    """Sends a prompt of `question.lo` tokens, whatever the limit is. A probe answers, so no cap is recommended."""
     ledger = Ledger(question, facts)
     while not isinstance(step := _next_step(ledger), Finding):
         ledger.take((yield step))
@@ -26,14 +29,14 @@ def single(question: BisectQuestion, facts: Iterable[Observation] = ()) -> Plan:
 
 
 def _next_step(ledger: Ledger) -> ProbeSpec | Finding:
-    if (end := stopped(ledger)) is not None:
+    if (end := stopped(ledger, ledger.question.max_deaths)) is not None:
         halt, why = end
         return Finding(FindingKind.INCONCLUSIVE, why, halt=halt)
     question = ledger.question
-    asked = ledger.by_role.get(Role.SINGLE)
-    if asked:
+    asked = ledger.by_role.get(Role.SINGLE, [])
+    if asked and (len(asked) > 1 or ledger.says_enough(asked[-1])):
         return shown_by(asked[-1], question.fail_on)
-    reason = "the length that was asked for"
+    reason = "once more, out of the cache" if asked else "the length that was asked for"
     spec = question.spec(question.lo, Role.SINGLE, reason, output_tokens=question.output_tokens)
     return wait(ledger) or baseline(ledger) or spec
 

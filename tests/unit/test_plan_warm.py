@@ -9,6 +9,7 @@ import pytest
 from fuzzer.model import FindingKind, Outcome, Role
 from fuzzer.plans.bisect import BisectQuestion, bisect, next_step
 from fuzzer.plans.ledger import Ledger
+from fuzzer.plans.single import single
 from fuzzer.plans.warmth import hit_words
 from tests.unit.worlds import Played, Request, Rule, World, any_of, cold_above, play, prompt_above, warm_above
 
@@ -130,3 +131,20 @@ def test_any_beginning_of_a_warm_run_asks_the_same_next() -> None:
     log = run(warm_above(100_000)).log
     for count in range(len(log)):
         assert next_step(Ledger(QUESTION, log[:count])) == log[count].spec
+
+
+@pytest.mark.parametrize(("hits", "asked"), [(False, 2), (True, 2)])
+def test_one_warm_probe_is_sent_until_the_cache_could_serve_it(hits: bool, asked: int) -> None:
+    """Where it fails it has failed; where it passes because it was read anew it is sent once more."""
+
+    def dies(request: Request) -> Outcome | None:
+        return Outcome.DEATH if hits and request.hit >= 4_900 else None
+
+    played = play(single(replace(QUESTION, lo=5_000, hi=5_001)), World(dies).answer)
+    assert [seen.spec.role for seen in played.log].count(Role.SINGLE) == asked
+    assert played.finding.kind is (FindingKind.DEATH if hits else FindingKind.NONE)
+
+
+def test_a_warm_probe_that_fails_at_once_is_not_sent_again() -> None:
+    played = play(single(replace(QUESTION, lo=5_000, hi=5_001)), World(prompt_above(4_000)).answer)
+    assert (played.finding.kind, played.deaths) == (FindingKind.DEATH, 1)
