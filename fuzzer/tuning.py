@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 TRIAL_TOKENS = 16
 DEADLINE_S = 120.0
+NOT_THERE = frozenset({404, 405, 501})  # statuses of a path that is not served
 
 
 async def tune(rig: Rig, mode: Mode) -> str | None:
@@ -42,16 +43,15 @@ async def _try_guesses(rig: Rig) -> None:
         if reply.status not in {400, 422} or rig.target.refusal(reply) is not None:
             return  # taken, or refused for a reason that the first probe will name
         if not rig.prompts.guess_again():
-            words = reply.error.message if reply.error else reply.excerpt[:200]
             raise RunStopped(
-                f"The target refuses our guesses at its vocabulary ({words}). Name the model's tokenizer with "
-                "--tokenizer DIR, or send text with --mode text."
+                f"The target refuses our guesses at its vocabulary ({_answered(reply)}). Name the model's tokenizer "
+                "with --tokenizer DIR, or send text with --mode text."
             )
 
 
 async def _calibrate(rig: Rig, mode: Mode) -> None:
     while prompts := await rig.prompts.calibration(mode):
-        counted = {prompt.tokens: (await _ask(rig, prompt)).usage.prompt_tokens for prompt in prompts}
+        counted = {prompt.tokens: await _count(rig, prompt) for prompt in prompts}
         usages = {sent: tokens for sent, tokens in counted.items() if tokens is not None}
         if len(usages) < len(counted):
             raise RunStopped(
@@ -66,12 +66,36 @@ async def _calibrate(rig: Rig, mode: Mode) -> None:
     )
 
 
+async def _count(rig: Rig, prompt: Prompt) -> int | None:
+    """The server's count of a text; None where it answers without one. Raises RunStopped where it does not answer."""
+    reply = await _ask(rig, prompt)
+    if reply.status == 200 and reply.fault is None and reply.error is None:
+        return reply.usage.prompt_tokens
+    raise RunStopped(
+        f"The target does not answer a prompt of {prompt.tokens} tokens, sent as {prompt.mode} "
+        f"({_answered(reply)}): see its log, or send prompts another way with --mode."
+    )
+
+
 async def _ask(rig: Rig, prompt: Prompt) -> Reply:
+    """The answer to a short prompt. Raises RunStopped where none comes in time, or nothing is there to give one."""
     generation = Generation(prompt, 1, stream=False, ignore_eos=rig.target.traits.ignore_eos)
     deadline_s = min(DEADLINE_S, rig.settings.timeout_s)
     with anyio.move_on_after(deadline_s):
-        return await rig.target.generate(generation, rig.target.encode(generation))
+        reply = await rig.target.generate(generation, rig.target.encode(generation))
+        if reply.status in NOT_THERE:
+            path, other = ("chat/completions", "text") if prompt.mode == "chat" else ("completions", "chat")
+            raise RunStopped(f"The target takes no prompts at /v1/{path} ({_answered(reply)}): try --mode {other}.")
+        return reply
     raise RunStopped(
         f"The target does not answer a prompt of {prompt.tokens} tokens within {deadline_s:g} s: see its log, or give "
         "it more time with --timeout."
     )
+
+
+def _answered(reply: Reply) -> str:
+    """What came back, in the server's own words where it has some."""
+    if reply.status is None:
+        return reply.fault_text or f"{reply.fault}"
+    words = reply.error.message if reply.error else reply.fault_text or reply.excerpt
+    return f"HTTP {reply.status}: {words[:200]}" if words else f"HTTP {reply.status}"

@@ -29,9 +29,6 @@ CAP = stack(
 )  # fmt: skip
 
 
-CONDITIONS = ("output_tokens", "content", "cache", "companions", "companion_length")  # a cap holds under these
-
-
 class Fix(NamedTuple):
     """What was found (tokens), and under which conditions."""
 
@@ -81,8 +78,10 @@ def _as_found(flags: CommonFlags, question: Mapping[str, Any]) -> CommonFlags:
 
     A search that was mixed is verified warm: its first long prompt is read cold, and the next ones are served.
     """
-    told = {name for name in (*CONDITIONS, "corpus") if _is_told(name)}
-    untold = {name for name in CONDITIONS if name in question} - (told | ({"content"} if "corpus" in told else set()))
+    from fuzzer.report.asked import FROM_RUN  # noqa: PLC0415  (heavy)
+
+    told = {name for name in (*FROM_RUN, "corpus") if _is_told(name)}
+    untold = {name for name in FROM_RUN if name in question} - (told | ({"content"} if "corpus" in told else set()))
     found = {name: question[name] for name in untold}
     if found.get("cache") == "mixed":
         found["cache"] = "warm"

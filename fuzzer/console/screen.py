@@ -160,9 +160,13 @@ def _health(health: Health) -> Text:
 
 def _deaths(bracket: Bracket, uncounted: int) -> Text:
     deaths = bracket.deaths + uncounted
-    text = Text(f"{deaths} of {bracket.max_deaths}", "red" if bracket.max_deaths - deaths <= 1 else "default")
-    if bracket.expected_deaths is not None:
-        text.append(f", about {max(bracket.expected_deaths - uncounted, 0):.1f} to come", "dim")
+    left = max(bracket.max_deaths - deaths, 0)
+    text = Text(f"{deaths} of {bracket.max_deaths}", "red" if left <= 1 else "default")
+    if not left:
+        text.append(", none to come", "dim")
+    elif bracket.expected_deaths is not None:
+        expected = min(max(bracket.expected_deaths - uncounted, 0), left)
+        text.append(f", about {expected:.1f} to come", "dim")
     return text
 
 

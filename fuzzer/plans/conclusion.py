@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from fuzzer.model import Finding, FindingKind, Flaky, Halt, Observation, Outcome, Role, Side, side_of
+from fuzzer.model import Finding, FindingKind, Flaky, Halt, Outcome, Role, Side, side_of
 from fuzzer.plans.axis import axis_words, cause_for, left_for_drafts
 from fuzzer.plans.corners import failed_corner, refused_corners, unknown_corners
 from fuzzer.plans.limits import learnt_limit, limit_failure, over_limit_seen, reached_limit
@@ -90,7 +90,8 @@ def _verdict(ledger: Ledger) -> tuple[FindingKind, str]:
         return _boundary(ledger, bounds.first_bad)
     beyond = over_limit_seen(ledger)
     if not reached_limit(ledger) or beyond is None:
-        return FindingKind.NONE, f"nothing fails up to {question.top} prompt tokens"
+        unit = "output" if question.is_turned else "prompt"
+        return FindingKind.NONE, f"nothing fails up to {question.top} {unit} tokens{_against_trust(ledger)}"
     match side_of(beyond.outcome, question.fail_on):
         case Side.LIMIT:
             reason = f"nothing fails below the limit of {question.limit}, and above it the refusal is clean"
@@ -100,6 +101,15 @@ def _verdict(ledger: Ledger) -> tuple[FindingKind, str]:
             return kind, f"nothing fails below the limit, but {beyond.length} tokens, above it, do: {beyond.reason}"
         case _:
             return FindingKind.NONE, f"nothing fails up to the limit of {question.limit}, which is not enforced"
+
+
+def _against_trust(ledger: Ledger) -> str:
+    """A clause on a `hi` that was taken to fail, and passed when it was sent to confirm that."""
+    question = ledger.question
+    passes = len(ledger.at(question.top).passes)
+    if not question.top_is_trusted or not passes:
+        return ""
+    return f", though hi was taken as known to fail: under these conditions it passed {_times(passes)}"
 
 
 def _boundary(ledger: Ledger, first_bad: int) -> tuple[FindingKind, str]:
@@ -200,16 +210,32 @@ def _assumes(ledger: Ledger, cap: int | None) -> tuple[str, ...]:
         said += [f"({length}, {output}) was refused" for length, output in refused_corners(ledger, cap)]
     if (hits := hit_words(ledger)) is not None:
         said.append(hits)
+    if (untold := _garble_untold(ledger)) is not None:
+        said.append(untold)
     if question.trust_lo and not ledger.at(question.start).passes:
         said.append(f"lo ({question.start}) was trusted, not sent")
+    if question.trust_hi and question.hi is not None and (bounds.first_bad or question.hi) >= question.top:
+        sent = ledger.at(question.hi)
+        if not (sent.passes or sent.all_failures or sent.refusals):
+            said.append(f"hi ({question.hi}) was taken as known to fail, not sent")
     said += [
-        f"{length} failed {_times(tally.failures)} and is outweighed by passes at and above it"
+        f"{length} failed {_times(len(tally.failures))} and is outweighed by passes at and above it"
         for length, tally in ledger.line()
         if tally.failures and length <= (bounds.last_good or 0) and length not in ledger.islands
     ]
     if drafts := left_for_drafts(ledger):
         said.append(f"the cap leaves {drafts} tokens for drafts that are accepted more often than ours")
     return tuple(said)
+
+
+def _garble_untold(ledger: Ledger) -> str | None:
+    """Which garbled answers passed for good ones, since good ones look like that."""
+    loops = next((seen for seen in ledger.seen if seen.yardstick is not None and seen.yardstick.repeats), None)
+    if loops is None or Outcome.GARBLED not in ledger.question.fail_on:
+        return None
+    if loops.spec.role is Role.BASELINE:
+        return "the short baseline already repeats one token: garbled answers that do the same cannot be told"
+    return f"an answer to {loops.length} tokens passed, but repeats one token: garbled ones since cannot be told"
 
 
 def not_tried(question: BisectQuestion, cap: int) -> str:
@@ -234,13 +260,16 @@ def _others(question: BisectQuestion) -> dict[str, str]:
     }
 
 
-def _times(failures: list[Observation]) -> str:
-    return "once" if len(failures) == 1 else f"{len(failures)} times"
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
 
 
 def _bracket_words(ledger: Ledger) -> str:
     bounds = ledger.bounds
     verified = ledger.verified()
     good = "nothing is known to pass" if verified is None else f"{verified} passes"
-    bad = "nothing is known to fail" if bounds.first_bad is None else f"{bounds.first_bad} does not"
-    return f"{good}, {bad}"
+    if bounds.first_bad is None:
+        return f"{good}, nothing is known to fail"
+    failed = ledger.at(bounds.first_bad)
+    is_trusted = not (failed.all_failures or failed.refusals)
+    return f"{good}, {bounds.first_bad} {'is taken not to' if is_trusted else 'does not'}"

@@ -28,10 +28,12 @@ ONE_LINE = "outputs were searched after a prompt of {} tokens, and after no othe
 def turned(question: BisectQuestion) -> BisectQuestion:
     """The question as its ledger sees it. The limit leaves the output what the prompt does not take."""
     room = [] if question.limit is None else [question.limit - question.prompt_tokens]
+    hi = min([*([] if question.hi is None else [question.hi]), *room])
     company = companions_of(Role.SEARCH, 1, question.companion_length, question.limit)
     return replace(
         question,
-        hi=min([*([] if question.hi is None else [question.hi]), *room]),
+        hi=hi,
+        trust_hi=question.trust_hi and hi == question.hi,
         limit=None,
         output_tokens=question.prompt_tokens,
         attribute_axis=False,

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from fuzzer.model import Outcome
-from fuzzer.report import figures
+from fuzzer.report.figures.lifeline import lifeline
+from fuzzer.report.figures.measured import acceptance, speeds
+from fuzzer.report.figures.search import narrowing, strip
 from fuzzer.report.plain import plain
 from fuzzer.report.probes import tail
 from fuzzer.report.words import plural, span, tokens
@@ -24,11 +26,11 @@ def html(of: Dossier) -> str:
     return _template().render(
         of=of,
         summary=of.summary,
-        strip=figures.strip(of),
-        narrowing=figures.narrowing(of),
-        acceptance=figures.acceptance(of),
-        speeds=figures.speeds(of),
-        lifeline=figures.lifeline(of),
+        strip=strip(of),
+        narrowing=narrowing(of),
+        acceptance=acceptance(of),
+        speeds=speeds(of),
+        lifeline=lifeline(of),
         hashes={intent.seq: intent.body_sha256 for intent in of.intents},
         outcomes=[outcome for outcome in Outcome if any(seen.outcome is outcome for seen in of.seen)],
     )

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from shlex import quote
 from typing import TYPE_CHECKING, Literal
 
-from fuzzer.model import Finding, FindingKind, Halt
+from fuzzer.model import Finding, FindingKind
 from fuzzer.report import fuzz, speed
 from fuzzer.report.finding import death_signatures, window_unusable
+from fuzzer.report.next import command, next_commands
 from fuzzer.report.plain import plain
-from fuzzer.report.words import in_database, plural, span, tokens
+from fuzzer.report.words import plural, span, tokens
 from targets.table import DIALECTS, OPENAI
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 Tone = Literal["good", "bad", "unsure"]
 
-USUAL = {"output_tokens": 32, "cache": "cold", "companions": 0, "companion_length": 512}  # where nothing was said
 UNANSWERED = frozenset({FindingKind.NOT_LENGTH, FindingKind.INCONCLUSIVE})
 
 
@@ -51,8 +50,8 @@ class Facts:
 def summary(facts: Facts) -> Summary:
     """The final panel's content."""
     rows = [*_found(facts), *_evidence(facts), *_blame(facts), *_assumes(facts)]
-    commands = (*next_commands(facts), _command(facts, "show", facts.run.run))
-    return Summary(_title(facts), _tone(facts.finding), tuple(_labelled_once(rows)), commands)
+    commands = (*next_commands(facts), command(facts, "show", facts.run.run))
+    return Summary(_title(facts), _tone(facts), tuple(_labelled_once(rows)), commands)
 
 
 def _found(facts: Facts) -> Iterable[tuple[str, str]]:
@@ -72,7 +71,8 @@ def _title(facts: Facts) -> str:
         case speed.PLAN if facts.finding.kind is FindingKind.NONE:
             return f"Measured up to {tokens(facts.finding.verified_up_to)} prompt tokens"
         case _:
-            return title_of(facts.finding)
+            doubt = ", a length that was taken as known to fail" if _against_trust(facts) else ""
+            return title_of(facts.finding) + doubt
 
 
 def title_of(finding: Finding) -> str:
@@ -101,8 +101,16 @@ def _span(first: int, last: int) -> str:
     return tokens(first) if first == last else f"{tokens(first)} to {tokens(last)}"
 
 
-def _tone(finding: Finding) -> Tone:
-    if finding.halt is not None or finding.kind in UNANSWERED:
+def _against_trust(facts: Facts) -> bool:
+    """Did `hi` pass, which was taken as known to fail?"""
+    finding, asked = facts.finding, facts.run.record.question
+    reached = finding.last_good_output or finding.verified_up_to
+    return finding.kind is FindingKind.NONE and bool(asked.get("trust_hi")) and reached == asked.get("hi")
+
+
+def _tone(facts: Facts) -> Tone:
+    finding = facts.finding
+    if _against_trust(facts) or finding.halt is not None or finding.kind in UNANSWERED:
         return "unsure"
     return "good" if finding.kind in {FindingKind.CLEAN_LIMIT, FindingKind.NONE} else "bad"
 
@@ -176,41 +184,6 @@ def _blame(facts: Facts) -> Iterator[tuple[str, str]]:
 def _assumes(facts: Facts) -> Iterator[tuple[str, str]]:
     for assumption in facts.finding.assumes:
         yield "assumes", plain(assumption)
-
-
-def next_commands(facts: Facts) -> Iterator[str]:
-    """What is worth running now, most useful first."""
-    finding, record = facts.finding, facts.run.record
-    if finding.halt is Halt.LOST:
-        yield _command(facts, "resume", facts.run.run)
-    elif record.plan == speed.PLAN and finding.kind is FindingKind.NONE:
-        yield _command(facts, "report", facts.run.run, "-o", "report.html")
-    elif finding.halt in {Halt.DEATHS, Halt.TIME} and None not in (finding.last_good, finding.first_bad):
-        trusted = ("--trust-lo", "--trust-hi")
-        yield _bisect(facts, "--lo", finding.last_good, "--hi", finding.first_bad, *trusted)
-    elif finding.kind is FindingKind.NONE and finding.verified_up_to is not None:
-        higher = finding.verified_up_to * 2
-        if record.limit is None or finding.verified_up_to < record.limit - 1:
-            yield _bisect(facts, "--lo", finding.verified_up_to, "--hi", min(higher, record.limit or higher))
-    elif finding.cap is not None and finding.kind is not FindingKind.CLEAN_LIMIT:
-        yield _command(facts, "recommend", facts.run.run, "--format", "helm")
-        verify = _command(facts, "verify", "--url", record.url, "--from-run", facts.run.run)
-        yield f"{verify}   # once the cap is set"
-    elif finding.cap is None and finding.halt is None and None not in (finding.last_good, finding.first_bad):
-        yield _bisect(facts, "--lo", finding.last_good, "--hi", finding.first_bad)
-
-
-def _bisect(facts: Facts, *flags: object) -> str:
-    """The command, under the conditions of this run."""
-    asked = facts.run.record.question
-    for name, usual in USUAL.items():
-        if (value := asked.get(name, usual)) != usual:
-            flags = (*flags, f"--{name.replace('_', '-')}", value)
-    return _command(facts, "bisect", "--url", facts.run.record.url, *flags)
-
-
-def _command(facts: Facts, *words: object) -> str:
-    return " ".join(("ctxfuzz", *(quote(str(word)) for word in words))) + in_database(facts.db)
 
 
 def _labelled_once(rows: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:

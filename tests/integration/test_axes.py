@@ -8,7 +8,9 @@ import pytest
 
 from fuzzer.cli.flags import CommonFlags
 from fuzzer.model import FindingKind
+from fuzzer.report.dossier import Dossier
 from fuzzer.report.finding import finding_object
+from fuzzer.report.html import html
 from fuzzer.report.summary import Facts, as_text, summary
 from targets.sim import running
 from targets.sim.world import World
@@ -39,3 +41,6 @@ async def test_an_edge_on_the_sum_is_found_over_outputs(
     assert (told["conditions"]["prompt_tokens"], told["conditions"]["output_tokens"]) == (prompt, None)
     shown = as_text(summary(Facts(result.run_row, finding, result.observations, result.elapsed_s, "runs.db")))
     assert f"{good:,} output tokens ({prompt + good:,} with the prompt)" in shown
+    page = html(Dossier(result.run_row, result.observations, (), (), (), result.elapsed_s, "runs.db"))
+    assert "Every probe on the axis of output tokens" in page
+    assert f">edge {good} | {good + 1}</text>" in page

@@ -17,6 +17,7 @@ from targets.detect import connect
 from targets.sim import running
 from targets.sim.world import World
 from tests.integration.playing import play
+from tests.integration.raw import Handler, Reader, Writer, request_of, serving, whole
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,3 +53,46 @@ async def test_a_vocabulary_that_no_guess_fits_asks_for_a_tokenizer() -> None:
         with pytest.raises(RunStopped, match="--tokenizer DIR"):
             await tune(rig, "ids")
         await target.aclose()
+
+
+def failing(status: int, body: bytes) -> Handler:
+    """A server of one model that answers every generation with this status."""
+
+    async def handler(reader: Reader, writer: Writer) -> None:
+        head, _ = await request_of(reader)
+        if head.startswith(b"GET /v1/models "):
+            answer = whole(200, b'{"data":[{"id":"tiny"}]}', "content-type: application/json", "connection: close")
+        else:
+            answer = whole(status, body, "content-type: application/json", "connection: close")
+        writer.write(answer)
+        await writer.drain()
+
+    return handler
+
+
+@pytest.mark.parametrize(
+    ("mode", "status", "body", "said"),
+    [
+        (
+            "text",
+            404,
+            b'{"detail":"Not Found"}',
+            "takes no prompts at /v1/completions (HTTP 404: Not Found): try --mode chat.",
+        ),
+        ("chat", 405, b"", "takes no prompts at /v1/chat/completions (HTTP 405): try --mode text."),
+        ("ids", 404, b"", "takes no prompts at /v1/completions (HTTP 404): try --mode chat."),
+        ("text", 500, b'{"error":{"message":"no adapter"}}', "sent as text (HTTP 500: no adapter): see its log"),
+        ("text", 200, b'{"choices":[{"text":"a","finish_reason":"length"}]}', "The target tells no usage"),
+        ("ids", 422, b'{"error":{"message":"extra"}}', "guesses at its vocabulary (HTTP 422: extra)"),
+    ],
+)
+async def test_a_target_that_takes_no_trial_is_stopped_at_in_its_own_words(
+    mode: Mode, status: int, body: bytes, said: str
+) -> None:
+    async with serving(failing(status, body)) as port:
+        target, _ = await connect(f"http://127.0.0.1:{port}", engine="openai")
+        rig = Rig(target, await PromptSource.open(), Settings(), stop=anyio.Event())
+        with pytest.raises(RunStopped) as stopped:
+            await tune(rig, mode)
+        await target.aclose()
+    assert said in str(stopped.value)

@@ -67,6 +67,15 @@ def test_it_says_what_an_sre_asks_first() -> None:
         assert words in text
 
 
+@pytest.mark.parametrize(
+    ("deaths", "most", "words"),
+    [(3, 3, "3 of 3, none to come"), (0, 0, "0 of 0, none to come"), (2, 3, "2 of 3, about 1.0 to come")],
+)
+def test_no_more_deaths_are_to_come_than_are_left(deaths: int, most: int, words: str) -> None:
+    bracket = Bracket(244_689, 262_144, 244_689, 300_000, deaths, most, 9, 2.4, 7.2, 60.0)
+    assert words in shown((bracket,), 100, color_system=None)
+
+
 def test_a_dead_engine_shows_how_long_it_is_down() -> None:
     text = shown(DOWN, 100, color_system=None)
     assert "down for 24.0 s" in text

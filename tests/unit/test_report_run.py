@@ -21,8 +21,9 @@ from fuzzer.model import (
 )
 from fuzzer.report import runs as runs_report
 from fuzzer.report.finding import finding_object
+from fuzzer.report.next import next_commands
 from fuzzer.report.run import heading, show_object
-from fuzzer.report.summary import Facts, as_text, next_commands, summary
+from fuzzer.report.summary import Facts, as_text, summary
 from fuzzer.store import Run, RunRecord, Seal
 from targets.base import DraftCounts
 
@@ -210,14 +211,6 @@ def test_each_finding_names_the_next_command(finding: Finding, title: str, comma
 def test_another_database_is_named_and_quoted_in_every_command() -> None:
     facts = Facts(RUN, FINDING, [], 1.0, "my runs.db")
     assert all(" --db 'my runs.db'" in command for command in next_commands(facts))
-
-
-def test_what_is_worth_running_now_is_asked_under_the_same_conditions() -> None:
-    asked = {**QUESTION, "cache": "mixed", "companions": 3, "companion_length": 512}
-    run = replace(RUN, record=replace(RUN.record, question=asked))
-    halted = replace(FINDING, kind=FindingKind.INCONCLUSIVE, halt=Halt.DEATHS)
-    command = next(iter(next_commands(Facts(run, halted, (), 1.0, "runs.db"))))
-    assert command.endswith("--trust-lo --trust-hi --cache mixed --companions 3")
 
 
 def test_a_run_in_the_list() -> None:

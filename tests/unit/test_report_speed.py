@@ -8,7 +8,7 @@ from dataclasses import replace
 from fuzzer.model import Finding, FindingKind, Observation, Role
 from fuzzer.plans.speed import SpeedQuestion
 from fuzzer.report.dossier import Dossier
-from fuzzer.report.figures import speeds
+from fuzzer.report.figures.measured import speeds
 from fuzzer.report.speed import Arm, as_text, notes, rows, speed_object
 from fuzzer.report.summary import Facts, summary
 from fuzzer.store import Run, RunRecord
