@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from fuzzer.evidence import Verdict
 from fuzzer.model import Corroboration, Outcome
 from fuzzer.vitals import death_proof, health_went_down, serves, survival_proof, way_is_shut
+from fuzzer.wording import words
 from targets.base import Fault
 
 if TYPE_CHECKING:
@@ -19,6 +20,12 @@ if TYPE_CHECKING:
 # Cuts of earlier streams within this share of each other are one clock's doing, not an engine's.
 SAME_CLOCK = 0.05
 _SHUT = {"auth", "redirect", "not-found"}  # not by the length: the way itself is shut
+_HIDES_A_FAILURE = {"broken", "deadline", "blocked"}
+NOT_TAKEN = "the target does not take this request: try --mode text, or another --content"
+_FOR_ITS_SIZE = (
+    "what is shorter passes with the same key and --url, so it is a limit on request bodies, or a firewall: raise it "
+    "(AWS WAF's SizeRestrictions_BODY, IIS's maxAllowedContentLength), or ask the engine itself by its own --url"
+)
 
 
 def cancelled(e: Evidence) -> Verdict | None:
@@ -89,20 +96,34 @@ def turned_away(e: Evidence) -> Verdict | None:
 def door(e: Evidence) -> Verdict | None:
     """Answers of a proxy or of the door, not of the engine: they say nothing about the length.
 
-    One that lost its engine, or gave up on one that no longer serves, may hide a failure.
+    One that lost its engine, or gave up on one that no longer serves, may hide a failure. A door that lets shorter
+    prompts and the canary in is not shut: it measures.
     """
     sign = e.proxy
     if sign is None or sign.kind == "upstream-lost" or death_proof(e) is not None:
         return None
-    if sign.kind in {"broken", "deadline"} and not serves(e):
+    if sign.kind in _HIDES_A_FAILURE and not serves(e):
         return None
+    said = f": {said}" if (said := words(e.reply)) else ""
+    if sign.kind in {"auth", "not-found"} and e.baseline is not None and e.canary is not None and e.canary.ok:
+        reason = f"{sign.product} answered HTTP {e.reply.status} to this prompt alone{said}"
+        return Verdict(Outcome.INFRA, reason, next_step=_FOR_ITS_SIZE)
     seconds = f" after {e.reply.ended_s:.1f} s" if sign.kind == "deadline" else ""
     return Verdict(
         Outcome.INFRA,
-        f"{sign.product} answered HTTP {e.reply.status}{seconds} ({sign.kind})",
-        next_step=sign.advice,
+        f"{sign.product} answered HTTP {e.reply.status}{seconds} ({sign.kind}){said}",
+        next_step=NOT_TAKEN if sign.kind == "blocked" and e.baseline is None else sign.advice,
         unusable=sign.kind in _SHUT,
     )
+
+
+def answered_by_another(e: Evidence) -> Verdict | None:
+    """A gateway that falls back to another model hides what became of ours, canary and all."""
+    ours = e.baseline.model if e.baseline is not None else ""
+    if not ours or e.reply.model in {"", ours} or death_proof(e) is not None:
+        return None
+    step = "switch the gateway's fallbacks off, or ask the engine itself by its own --url"
+    return Verdict(Outcome.INFRA, f"{e.reply.model} answered in the place of {ours}", next_step=step)
 
 
 def cut_by_a_clock(e: Evidence) -> Verdict | None:

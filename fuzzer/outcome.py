@@ -20,11 +20,11 @@ from fuzzer.vitals import (
     death_proof,
     describe_canary,
     health_went_down,
-    says_dead,
     serves,
     silent_before,
     survival_proof,
 )
+from fuzzer.wording import refuses_by_failure, says_dead, tells_of_length, words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,6 +36,7 @@ CLAMP_SLACK = 1
 # A unique head keeps a cache from hiding the prefill; where one hides so much of it all the same, nothing was shown.
 CACHED_SHARE = 0.5
 _LOST_STATUS = {502, 503, 520}
+_REFUSING = {400, 413, 422}
 
 
 def judge(e: Evidence) -> Verdict:
@@ -216,18 +217,28 @@ def _pass(e: Evidence) -> Verdict:
 
 
 def _unknown_words(e: Evidence) -> Verdict | None:
-    """A 4xx in words that we do not know. The same request passed when it was shorter, so it is about the length."""
+    """A 4xx in words that we do not know. The same request passed when it was shorter, so it is about the length.
+
+    Unless the words are about a failure, or the target advertises room for it and they are not about a length.
+    """
     status = e.reply.status or 0
-    if not 400 <= status < 500 or status == 424 or e.proxy is not None:
+    if not 400 <= status < 500 or status == 424 or e.proxy is not None or refuses_by_failure(e.reply):
         return None
-    words = e.reply.error.message if e.reply.error else e.reply.excerpt[:200]
     if (after := _aftermath(e, f"HTTP {status}")) is not None:
         return after
-    if status in {400, 413, 422} and e.baseline is not None:
-        return Verdict(Outcome.REJECTED, f"refused where the same request passed shorter: HTTP {status}: {words}")
-    return Verdict(
-        Outcome.INFRA, f"HTTP {status}: {words}", next_step="the target does not take this request: try --mode text"
-    )
+    if e.baseline is None:
+        return Verdict(Outcome.INFRA, _what_failed(e), next_step=noevidence.NOT_TAKEN)
+    if status not in _REFUSING:
+        step = "the target, or somebody before it, does not take a request of this length: see its log"
+        return Verdict(Outcome.INFRA, _what_failed(e), next_step=step)
+    if _has_room(e) and not tells_of_length(e.reply):
+        return None
+    return Verdict(Outcome.REJECTED, f"refused where the same request passed shorter: {_what_failed(e)}")
+
+
+def _has_room(e: Evidence) -> bool:
+    """True where the target advertises a limit that this prompt and its output stay within."""
+    return e.limit is not None and e.sent_tokens + (e.offset or 0) + e.spec.output_tokens <= e.limit
 
 
 def _failed(e: Evidence) -> Verdict:
@@ -256,14 +267,13 @@ def _looks_like_a_death(e: Evidence) -> bool:
 
 def _what_failed(e: Evidence) -> str:
     reply = e.reply
-    words = reply.error.message if reply.error else (reply.fault_text or reply.excerpt)
-    words = " ".join(words.split())[:160]
+    said = words(reply)
     where = "an error event in the stream" if reply.error_in_stream else f"HTTP {reply.status}"
     if reply.fault is not None:
         where = f"connection {reply.fault}" + (f" after HTTP {reply.status}" if reply.status else "")
     elif reply.status == 200 and not reply.complete and reply.error is None:
         where = "the answer ended early"
-    return f"{where}: {words}" if words else where
+    return f"{where}: {said}" if said else where
 
 
 def _death(reason: str, corroboration: Corroboration) -> Verdict:
@@ -282,6 +292,7 @@ _QUESTIONS: tuple[Callable[[Evidence], Verdict | None], ...] = (
     _behind_the_door,
     noevidence.door,
     noevidence.cut_by_a_clock,
+    noevidence.answered_by_another,
     _answered,
     _unknown_words,
 )

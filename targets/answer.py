@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from targets.base import DraftCounts, Fault, Reply, ServerError, Usage
-from targets.bodies import at, draft_counts, merged, parsed, server_error, usage
+from targets.bodies import at, draft_counts, merged, parsed, server_error, string, usage, visible
 from targets.bodies import token_ids as ids_in
 from targets.sse import OversizeError, SseParser
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 TEXT_CHARS = 4_096
 EXCERPT_CHARS = 2_048
 IDS_KEPT = 256
+_WORDS_CHARS = 200
 _BYTES_FREE = 4 << 20
 _BYTES_PER_TOKEN = 16 << 10
 _WHOLE_BYTES = 64 << 20  # of a body that is kept whole, whatever was asked
@@ -45,6 +46,7 @@ class Answer:
     text_chars: int = 0
     token_ids: list[int] = field(default_factory=list)
     finish_reason: str | None = None
+    model: str = ""
     events: int = 0
     usage: Usage = field(default_factory=Usage)
     draft: DraftCounts | None = None
@@ -87,6 +89,8 @@ class Answer:
             fault, fault_text = Fault.OVERSIZE, f"the answer went on past {self._taken} bytes, {self.events} events"
         elif self.unreadable:
             fault, fault_text = Fault.PROTOCOL, "a 200 whose body is no JSON object with choices"
+            if words := visible(self._excerpt())[:_WORDS_CHARS]:
+                fault_text += f": {words}"
         ordinary = self.status == 200 and fault is None and self.error is None and not self._odd
         return Reply(
             sent=seen.sent,
@@ -102,6 +106,7 @@ class Answer:
             text_chars=self.text_chars,
             token_ids=tuple(self.token_ids[:IDS_KEPT]),
             finish_reason=self.finish_reason,
+            model=self.model,
             events=self.events,
             usage=self.usage,
             draft=self.draft,
@@ -168,6 +173,7 @@ class Answer:
     def _take(self, value: dict[str, Any]) -> bool:
         """Take a chunk's parts; True where it carries a token."""
         self.usage = merged(self.usage, usage(value.get("usage")))
+        self.model = self.model or (string(value.get("model")) or "")[:_WORDS_CHARS]
         self.draft = draft_counts(value.get("timings")) or self.draft
         choice = at(value, "choices.0")
         if not isinstance(choice, dict):

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from targets.traits import Traits
 
 Mode = Literal["ids", "text", "chat"]
+ProxyKind = Literal[
+    "body-limit", "deadline", "upstream-lost", "broken", "blocked", "auth", "redirect", "not-found", "bad-request"
+]
 
 
 class Fault(StrEnum):
@@ -131,6 +134,7 @@ class Reply:
     text: str = ""
     text_chars: int = 0
     token_ids: tuple[int, ...] = ()  # first 256 generated ids, where the server tells them
+    model: str = ""  # who answered, by the answer's own word
     finish_reason: str | None = None
     events: int = 0  # answer events with a token in them (a stream), or 1 (a whole body)
     usage: Usage = field(default_factory=Usage)
@@ -157,13 +161,14 @@ class Refusal:
 class ProxySign:
     """The answer is somebody else's than the engine's: what kind, whose, and which setting changes it.
 
-    `body-limit`: 413 that is no engine's; `deadline`: 408, 504, 524; `upstream-lost`: the proxy lost the engine (nginx
-    502, Envoy 503, LiteLLM 500 "Connection error", Cloudflare 520); `broken`: it failed itself, or hides how the engine
-    did; `auth`: 401, 403, 407; `redirect`: 3xx;
-    `not-found`: 404 or an unknown model; `bad-request`: the proxy cannot take this form of request.
+    `body-limit`: 413 that is no engine's, or words about the size of a body; `deadline`: 408, 504, 524;
+    `upstream-lost`: the proxy lost the engine (502 that is no engine's, Envoy 503, LiteLLM 500 "Connection error",
+    Cloudflare 520); `broken`: it failed itself, or hides how the engine did; `blocked`: a filter or a firewall turned
+    the request away; `auth`: 401, 403, 407; `redirect`: 3xx; `not-found`: 404 or an unknown model; `bad-request`: the
+    proxy cannot take this form of request.
     """
 
-    kind: Literal["body-limit", "deadline", "upstream-lost", "broken", "auth", "redirect", "not-found", "bad-request"]
+    kind: ProxyKind
     product: str  # nginx, envoy, litellm, cloudflare, or "a proxy"
     advice: str  # a sentence that names the setting to change
 

@@ -5,7 +5,9 @@ Server text is untrusted. A number is a count only where it is an int of at leas
 
 from __future__ import annotations
 
+import html
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +15,7 @@ from targets.base import DraftCounts, ServerError, Usage
 
 MESSAGE_CHARS = 2_000
 _MAX_COUNT = 1 << 53
+_MARKUP = re.compile(r"<(script|style)\b.{0,2000}?</\1>|<[/!]?[a-z][^<>]{0,400}>", re.DOTALL | re.IGNORECASE)
 
 
 def parsed(text: str | bytes) -> Any:  # noqa: ANN401  (JSON is anything)
@@ -46,6 +49,11 @@ def string(value: object) -> str | None:
     return value[:MESSAGE_CHARS] if isinstance(value, str) and value else None
 
 
+def visible(page: str) -> str:
+    """What a reader of a page sees, on one line: no markup. A text that is no page stays as it is."""
+    return " ".join(html.unescape(_MARKUP.sub(" ", page)).split())
+
+
 def usage(value: object) -> Usage:
     """`usage` of an answer, as far as it makes sense."""
     return Usage(
@@ -72,8 +80,9 @@ def merged(old: Usage, new: Usage) -> Usage:
 def server_error(value: object) -> ServerError | None:
     """The error that a body or an event holds, in any of the shapes that engines use, or None.
 
-    OpenAI `{"error": {...}}`; plain `{"error": "..."}` (transformers, TGI with `error_type`); flat
-    `{"object": "error", "message": ...}` (SGLang, TensorRT-LLM, LMDeploy); FastAPI `{"detail": ...}`.
+    OpenAI `{"error": {...}}`; plain `{"error": "..."}` (transformers, TGI with `error_type`), also with the words in a
+    `message` beside it (Spring, Nest); flat `{"object": "error", "message": ...}` (SGLang, TensorRT-LLM, LMDeploy);
+    FastAPI `{"detail": ...}`.
     """
     if not isinstance(value, Mapping):
         return None
@@ -81,7 +90,8 @@ def server_error(value: object) -> ServerError | None:
     if isinstance(error, Mapping):
         return _described(error, error.get("message"))
     if isinstance(error, str) and error:
-        return _described(value, error)
+        message = string(value.get("message"))
+        return _described(value, error if message in {None, error} else f"{error}: {message}")
     if value.get("object") == "error" or ("message" in value and "choices" not in value):
         return _described(value, value.get("message"))
     if "detail" in value and "choices" not in value:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from targets.base import ProxySign
+from targets.base import Fault, ProxySign
+from targets.bodies import visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from targets.base import Reply
-
-Kind = Literal["body-limit", "deadline", "upstream-lost", "broken", "auth", "redirect", "not-found", "bad-request"]
+    from targets.base import ProxyKind, Reply, ServerError
 
 _A_PROXY = "a proxy"
-_SERVERS = ("nginx", "openresty", "envoy", "cloudflare", "awselb", "caddy", "haproxy", "traefik", "litellm", "varnish")
+_SERVERS = (
+    "nginx", "openresty", "envoy", "cloudflare", "awselb", "caddy", "haproxy", "traefik", "litellm", "varnish", "kong",
+    "apisix", "microsoft-iis",
+)  # fmt: skip
 _BODIES = (
     (re.compile(r"<center>(?:nginx|openresty)"), "nginx"),
     (re.compile(r"upstream (?:connect error|request timeout)|no healthy upstream|stream timeout"), "envoy"),
@@ -29,6 +31,7 @@ _BODY_LIMIT = {
     "envoy": "Raise Envoy's per_connection_buffer_limit_bytes, or the buffer filter's max_request_bytes.",
     "litellm": "Raise LiteLLM's max_request_size_mb.",
     "cloudflare": "Cloudflare limits request bodies by plan: ask the engine directly (--url of its own host).",
+    "microsoft-iis": "Raise IIS's maxAllowedContentLength.",
 }
 _DEADLINE = {
     "nginx": "Raise nginx's proxy_read_timeout (60 s unless set).",
@@ -42,13 +45,37 @@ _DEADLINE = {
 _ADVICE = {
     "upstream-lost": "The proxy lost the engine: see the engine's own log, or point --health-url at the engine itself.",
     "broken": "The proxy failed itself: see its error log. If it hides the engine's: proxy_intercept_errors off.",
+    "blocked": (
+        "A filter or a firewall on the way refuses it, for its content or its size: try another --content, or ask the "
+        "engine itself by its own --url."
+    ),
     "auth": "Give a valid key with --api-key or OPENAI_API_KEY.",
     "not-found": "Check --url (its path, with or without /v1) and --model.",
     "bad-request": "This route of the proxy takes no token ids: use its text-completion-openai/ route, or --mode text.",
 }
 _OWN_PAGES = {"nginx", "haproxy"}  # a 500 in HTML is theirs: engines err in JSON
-_LOST_STATUS = {502, 503, 520, 521, 522, 523}
-_LOST_WORDS = re.compile(r"upstream connect error|no healthy upstream|connection (?:error|refused|reset)|bad gateway")
+_LOST_BY_STATUS = {520, 521, 522, 523}  # no engine's
+_LOST_WORDS = re.compile(
+    r"upstream connect error|no healthy upstream|bad gateway|ring-balancer|backend fetch failed|no available server"
+    r"|connection (?:error|refused|reset|terminat|closed|timed out)|(?:from|to|by) (?:the )?upstream"
+    r"|upstream (?:prematurely|server|host|service|command)"
+)
+_PAGE = re.compile(r"<html|<h1>|<!doctype html|<center>")
+_NOT_AT_THE_DOOR = {424, 429}  # an engine's error, and a wait
+# What names the size of a body in bytes, never a length in tokens.
+_BODY_WORDS = re.compile(
+    r"max(?:imum)? bytes to buffer|buffer the request body|body (?:size )?limit"
+    r"|(?:payload|entity|body|content[ -]length|request size)(?: size| length)?(?: is| was)? (?:too large|exceed)"
+    r"|(?:exceed|larger than|bigger than)[^.]{0,60}\b(?:body|payload|entity|content[ -]length)\b"
+)
+_FILTER_WORDS = re.compile(
+    r"content.{0,20}(?:filter|polic)|guardrail|moderation|usage polic|safety (?:filter|polic|system)"
+    r"|flagged (?:as|by|for)|jailbreak|prompt injection|web application firewall|\bwaf\b"
+)
+_BLOCKING_PAGE = re.compile(
+    r"(?:url|request) (?:was |has been )?(?:rejected|blocked|denied)|request unsuccessful|incapsula|access denied"
+    r"|support id|you have been blocked"
+)
 
 
 def product(headers: Mapping[str, str], body: str = "") -> str | None:
@@ -68,7 +95,7 @@ def product(headers: Mapping[str, str], body: str = "") -> str | None:
 
 def sign(reply: Reply) -> ProxySign | None:
     """The reply as somebody else's than the engine's, or None where nothing says so."""
-    if reply.status is None or 200 <= reply.status < 300:
+    if reply.status is None:
         return None
     words = reply.excerpt or (reply.error.message if reply.error else "")
     by = product(reply.headers, words)
@@ -79,7 +106,7 @@ def sign(reply: Reply) -> ProxySign | None:
     return ProxySign(kind, by, _advice(kind, by, reply))
 
 
-_BY_STATUS: dict[int, Kind] = {
+_BY_STATUS: dict[int, ProxyKind] = {
     **dict.fromkeys((301, 302, 303, 307, 308), "redirect"),
     **dict.fromkeys((401, 403, 407), "auth"),
     **dict.fromkeys((404, 405), "not-found"),
@@ -87,24 +114,67 @@ _BY_STATUS: dict[int, Kind] = {
 }
 
 
-def _kind(reply: Reply, words: str, by: str | None) -> Kind | None:
-    """What kind of answer it is, or None where it may well be the engine's own."""
-    if reply.status in _BY_STATUS:
-        return _BY_STATUS[reply.status]
-    if reply.status == 413 and (reply.error is None or "token" not in reply.error.message.lower()):
+def _kind(reply: Reply, words: str, by: str | None) -> ProxyKind | None:
+    """What kind of answer it is, or None where it may well be the engine's own. The first that fits, decides."""
+    status = reply.status or 0
+    if status >= 400 and _measures_bodies(reply, words):
         return "body-limit"
+    if status in _BY_STATUS:
+        return _BY_STATUS[status]
     if by == "litellm" and "unmapped prompt format" in words:
         return "bad-request"
-    lost = _LOST_WORDS.search(words) is not None
-    if reply.status in _LOST_STATUS and (lost or (by is not None and reply.error is None)):
-        return "upstream-lost"
-    if reply.status == 500 and by == "litellm" and lost:
+    if status < 500:
+        return "blocked" if _is_blocked(reply, words) else None
+    if _lost(reply, words, by):
         return "upstream-lost"
     own_page = by in _OWN_PAGES and "<html" in words
-    return "broken" if reply.status == 500 and own_page and reply.error is None else None
+    return "broken" if status == 500 and own_page and reply.error is None else None
 
 
-def _advice(kind: Kind, by: str, reply: Reply) -> str:
+def _measures_bodies(reply: Reply, words: str) -> bool:
+    """An engine's own words name tokens; who measures a body counts bytes."""
+    said = reply.error.message.lower() if reply.error else visible(words)
+    if reply.error is not None and "token" in said:
+        return False
+    return reply.status == 413 or _BODY_WORDS.search(said) is not None
+
+
+def _is_blocked(reply: Reply, words: str) -> bool:
+    """A page, or nothing at all, is nobody's refusal for length: engines refuse in words. A filter says what it is.
+
+    Some firewalls send their page as a 200.
+    """
+    page = reply.error is None and _PAGE.search(words) is not None
+    if (reply.status or 0) < 400:
+        return page and reply.fault is Fault.PROTOCOL and _BLOCKING_PAGE.search(visible(words)) is not None
+    if reply.status in _NOT_AT_THE_DOOR:
+        return False
+    if reply.error is None:
+        return page or not words.strip()
+    named = f"{reply.error.message} {reply.error.type} {reply.error.code}".lower()
+    return _FILTER_WORDS.search(named) is not None
+
+
+def _lost(reply: Reply, words: str, by: str | None) -> bool:
+    """A 502 is a proxy's, unless it comes in an engine's shape; a 503 and LiteLLM's 500 only where more says so."""
+    said_so = _LOST_WORDS.search(words) is not None
+    match reply.status:
+        case 502:
+            return said_so or not _is_engines_shape(reply.error)
+        case 503:
+            return said_so or (by is not None and reply.error is None)
+        case 500:
+            return said_so and by == "litellm"
+        case status:
+            return status in _LOST_BY_STATUS
+
+
+def _is_engines_shape(error: ServerError | None) -> bool:
+    """Engines type their errors, or number them; proxies only say a message."""
+    return error is not None and any(field is not None for field in (error.type, error.code, error.param))
+
+
+def _advice(kind: ProxyKind, by: str, reply: Reply) -> str:
     match kind:
         case "body-limit":
             return _BODY_LIMIT.get(by, "Raise the proxy's limit on the size of a request body.")

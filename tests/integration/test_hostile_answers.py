@@ -132,6 +132,31 @@ CASES: Mapping[str, tuple[Act, Outcome]] = {
     "status 999": (saying(whole(999, b"{}")), Outcome.ERROR),
     "status 600": (saying(whole(600, b"{}")), Outcome.ERROR),
     "redirect to itself": (saying(whole(307, b"", "location: /v1/completions")), Outcome.INFRA),
+    "out of memory, as a 400": (saying(page({"object": "error", "message": "CUDA out of memory"}, 400)), Outcome.ERROR),
+    "nothing of a length, as a 400": (saying(page({"error": {"message": "nope"}}, 400)), Outcome.ERROR),
+    "a crash, as a 400": (saying(page({"error": "The model has crashed. (Exit code: 6)"}, 400)), Outcome.DEATH),
+    "a runner that stopped": (
+        saying(page({"error": {"message": "model runner has unexpectedly stopped"}}, 500)),
+        Outcome.DEATH,
+    ),
+    "a gateway that lost it, in JSON": (
+        saying(page({"message": "An invalid response was received from the upstream server"}, 502)),
+        Outcome.DEATH,
+    ),
+    "a content filter": (
+        saying(page({"error": {"message": "filtered", "code": "content_filter"}}, 400)),
+        Outcome.INFRA,
+    ),
+    "a firewall's page": (
+        saying(whole(200, b"<html>The requested URL was rejected.", "content-type: text/html")),
+        Outcome.INFRA,
+    ),
+    "a firewall's 403": (saying(whole(403, b"<h1>403 Forbidden</h1>", "content-type: text/html")), Outcome.INFRA),
+    "a limit on bytes": (
+        saying(page({"error": "Internal Server Error", "message": "Exceeded limit on max bytes to buffer"}, 500)),
+        Outcome.INFRA,
+    ),
+    "an empty 419": (saying(whole(419, b"")), Outcome.INFRA),
     "a clean refusal": (
         saying(page({"error": {"message": "maximum context length is 200 tokens"}}, 400)),
         Outcome.REJECTED,

@@ -153,7 +153,36 @@ def test_an_error_body_inside_a_200_can_be_a_refusal() -> None:
 
 
 def test_unknown_words_in_a_400_are_a_refusal_where_the_same_request_passed_shorter() -> None:
-    assert judge(evidence(http(400, "zu lang"))).outcome is Outcome.REJECTED
+    assert judge(evidence(http(400, "zu lang"), limit=None)).outcome is Outcome.REJECTED
+    assert judge(evidence(http(400, "zu lang"), limit=8031)).outcome is Outcome.REJECTED
+
+
+def test_unknown_words_below_an_advertised_limit_are_an_error_unless_they_are_about_a_length() -> None:
+    assert judge(evidence(http(400, "nope"), limit=8032)).outcome is Outcome.ERROR
+    assert judge(evidence(http(400, "Input too big"), limit=8032)).outcome is Outcome.REJECTED
+
+
+@pytest.mark.parametrize("status", [400, 413, 418, 422])
+def test_a_4xx_that_names_a_failure_of_the_machine_is_an_error_at_any_length(status: int) -> None:
+    reply = http(status, "CUDA out of memory. Tried to allocate 2.00 GiB, max_split_size_mb")
+    for limit in (None, 4096, 16384):
+        assert judge(evidence(reply, limit=limit)).outcome is Outcome.ERROR
+    assert judge(evidence(reply, baseline=None, **BLIND)).outcome is Outcome.ERROR
+
+
+def test_a_400_that_says_that_the_engine_is_dead_is_believed_where_nothing_else_can_tell() -> None:
+    reply = http(400, "The model has crashed without additional information. (Exit code: 6)")
+    verdict = judge(evidence(reply, **BLIND))
+    assert (verdict.outcome, verdict.corroboration, verdict.deaths) == (Outcome.DEATH, Corroboration.PRESUMED, 1)
+    assert judge(evidence(reply)).outcome is Outcome.ERROR, "its identity says that it lives"
+    assert judge(evidence(reply, **REBORN)).corroboration is Corroboration.PROVEN
+
+
+def test_an_odd_4xx_after_a_good_baseline_is_no_evidence_and_no_question_of_the_mode() -> None:
+    verdict = judge(evidence(http(418, "I am a teapot")))
+    assert verdict.outcome is Outcome.INFRA
+    assert verdict.next_step
+    assert "--mode" not in verdict.next_step
 
 
 def test_unknown_words_in_a_400_at_the_very_first_request_are_our_own_fault() -> None:
@@ -361,8 +390,33 @@ def test_overload_is_busy_only_while_the_engine_is_well() -> None:
 )
 def test_the_door_is_infra_and_names_its_setting(status: int, kind: str) -> None:
     sign = ProxySign(kind, "nginx", "raise client_max_body_size")  # type: ignore[arg-type]
-    verdict = judge(evidence(Reply(sent=True, status=status, complete=True, ended_s=60.0), proxy=sign))
+    reply = Reply(sent=True, status=status, complete=True, ended_s=60.0)
+    verdict = judge(evidence(reply, proxy=sign, baseline=None))
     assert (verdict.outcome, verdict.next_step) == (Outcome.INFRA, "raise client_max_body_size")
+
+
+@pytest.mark.parametrize(("status", "kind"), [(401, "auth"), (403, "auth"), (407, "auth"), (404, "not-found")])
+def test_a_door_that_is_shut_to_longer_prompts_alone_measures_them(status: int, kind: str) -> None:
+    sign = ProxySign(kind, "awselb", "give a valid key")  # type: ignore[arg-type]
+    shut = evidence(Reply(sent=True, status=status, complete=True, excerpt="<h1>403 Forbidden</h1>"), proxy=sign)
+    verdict = judge(shut)
+    assert (verdict.outcome, verdict.unusable) == (Outcome.INFRA, False)
+    assert "limit on request bodies" in verdict.next_step
+    assert "403 Forbidden" in verdict.reason
+    ran_out = judge(replace(shut, canary=Canary(ok=False, duration_s=0.1, status=status, error="expired")))
+    assert (ran_out.outcome, ran_out.unusable) == (Outcome.INFRA, True)
+    first = judge(replace(shut, baseline=None))
+    assert (first.unusable, first.next_step) == (True, "give a valid key")
+
+
+def test_a_filter_is_infra_and_says_what_it_said() -> None:
+    sign = ProxySign("blocked", "a proxy", "try another --content")
+    verdict = judge(evidence(http(400, "violates our content policy"), proxy=sign))
+    assert (verdict.outcome, verdict.next_step) == (Outcome.INFRA, "try another --content")
+    assert "violates our content policy" in verdict.reason
+    assert "--mode text" in judge(evidence(http(400), proxy=sign, baseline=None)).next_step
+    gone = judge(evidence(Reply(sent=True, status=419, complete=True), proxy=sign, canary=CANARY_500))
+    assert gone.outcome is Outcome.DEATH
 
 
 def test_a_proxys_deadline_names_the_seconds() -> None:
@@ -432,6 +486,11 @@ def test_a_503_that_nothing_vouches_for_is_not_busy() -> None:
 def test_a_canary_that_is_turned_away_tells_nothing_of_the_engine(reply: Reply, status: int) -> None:
     verdict = judge(evidence(reply, canary=Canary(ok=False, duration_s=0.1, status=status, error="expired")))
     assert (verdict.outcome, verdict.unusable, verdict.deaths) == (Outcome.INFRA, True, 0)
+
+
+def test_a_canary_that_gets_a_400_from_a_crashed_engine_is_not_turned_away() -> None:
+    crashed = Canary(ok=False, duration_s=0.1, status=400, error="The model has crashed")
+    assert judge(evidence(http(400, "The model has crashed"), canary=crashed, **BLIND)).outcome is Outcome.DEATH
 
 
 def test_health_that_never_said_yes_proves_no_death() -> None:
@@ -545,3 +604,16 @@ def test_health_that_was_silent_before_the_death_points_at_a_liveness_probe() ->
     assert "liveness" in verdict.next_step
     for told_nothing in ((GREEN, *silent[:2]), silent, (GREEN, *silent, GREEN)):
         assert "liveness" not in judge(evidence(RESET, health_during=told_nothing, **BLIND)).reason
+
+
+@pytest.mark.parametrize(("now", "outcome"), [("ours", "pass"), ("", "pass"), ("small-fallback", "infra")])
+def test_an_answer_of_another_model_says_nothing_of_ours(now: str, outcome: str) -> None:
+    verdict = judge(evidence(replace(answer(), model=now), baseline=Baseline(model="ours")))
+    assert verdict.outcome == outcome
+    if outcome == "infra":
+        assert "small-fallback answered in the place of ours" in verdict.reason
+        assert "fallbacks" in verdict.next_step
+
+
+def test_who_never_said_its_name_has_no_substitute() -> None:
+    assert judge(evidence(replace(answer(), model="anything"))).outcome is Outcome.PASS

@@ -16,11 +16,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fuzzer import lastwords
+from fuzzer import lastwords, wording
 from fuzzer.preflight import read as company_of
 from fuzzer.report.plain import plain
 from fuzzer.store.masking import masked_argv, masked_text, masked_url
-from fuzzer.vitals import says_dead
 from targets import bodies, proxies, refusals
 from targets.address import parse
 from targets.answer import Answer
@@ -161,7 +160,9 @@ def judged(reply: Reply) -> None:
     assert wait is None or wait >= 0
     sign = proxies.sign(reply)
     assert sign is None or sign.advice
-    says_dead(reply)
+    for speaks_of in (wording.says_dead, wording.refuses_by_failure, wording.tells_of_length):
+        speaks_of(reply)
+    assert len(wording.words(reply)) <= wording.SHOWN_CHARS
 
 
 METRIC = st.sampled_from(
@@ -212,12 +213,28 @@ def test_metrics_take_no_longer_than_they_are_long(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["exceed ", "prompt too long ", "(" * 20, "maximum context length ", "1,", "\\", "0" * 13, "[x]"]
+    "piece",
+    [
+        "exceed ",
+        "prompt too long ",
+        "(" * 20,
+        "maximum context length ",
+        "1,",
+        "\\",
+        "0" * 13,
+        "[x]",
+        "<style>",
+        "<a ",
+        "engine process ",
+        "upstream connect error ",
+        "request body size ",
+    ],
 )
 def test_words_take_no_longer_than_they_are_long(piece: str) -> None:
     text = (piece * 100_000)[:100_000]
     began = time.process_time()
     judged(Reply(True, 400, error=ServerError(text[: bodies.MESSAGE_CHARS]), excerpt=text[:2_048]))
+    judged(Reply(True, 500, excerpt=text[:2_048]))
     lastwords.read(text)
     lastwords.read("CUDA error " + text)
     masked_text(text[:10_000])

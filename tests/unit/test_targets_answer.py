@@ -142,6 +142,18 @@ def test_a_200_with_an_error_body_is_an_error() -> None:
     assert not reply.error_in_stream
 
 
+def test_the_words_beside_a_bare_reason_are_read() -> None:
+    said = read(b'{"status": 500, "error": "Internal Server Error", "message": "Exceeded limit"}', JSON, status=500)
+    assert said.error is not None
+    assert said.error.message == "Internal Server Error: Exceeded limit"
+
+
+def test_a_page_that_comes_as_an_answer_is_quoted() -> None:
+    page = b"<html><style>p { color: red }</style><title>Request&nbsp;Rejected</title>\n<body>Ask your <b>admin</b>"
+    assert read(page, {"content-type": "text/html"}).fault_text.endswith("choices: Request Rejected Ask your admin")
+    assert read(b"", JSON).fault_text.endswith("choices")
+
+
 @pytest.mark.parametrize(
     "body", [b"", b"<html>hello</html>", b"[1]", b"{", b"[" * 100_000, b'{"choices": 7}', b"9" * 5_000]
 )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from targets.base import Reply
+from targets.base import Fault, Reply
 from targets.bodies import parsed, server_error
 from targets.proxies import product, sign
 
@@ -44,6 +46,28 @@ SIGNS = [
     (500, LITELLM, CONNECTION_ERROR, "upstream-lost", "litellm", "engine's own log"),
     (500, LITELLM, UNMAPPED, "bad-request", "litellm", "--mode text"),
     (500, NGINX, page("500 Internal Server Error"), "broken", "nginx", "proxy_intercept_errors"),
+    (502, {"via": "1.1 kong/3.4.2"}, '{"message":"An invalid response was received from the upstream server"}',
+     "upstream-lost", "kong", "engine's own log"),
+    (503, {}, '{"message":"failure to get a peer from the ring-balancer"}', "upstream-lost", "a proxy", "engine's own"),
+    (502, {}, "Bad Gateway", "upstream-lost", "a proxy", "engine's own log"),
+    (502, {}, "", "upstream-lost", "a proxy", "engine's own log"),
+    (502, {}, '{"error_msg":"502 Bad Gateway"}', "upstream-lost", "a proxy", "engine's own log"),
+    (502, {}, '{"detail":"All connection attempts failed"}', "upstream-lost", "a proxy", "engine's own log"),
+    (502, {}, '{"error":{"message":"Connection error.","type":"APIConnectionError"}}', "upstream-lost", "a proxy",
+     "engine's own log"),
+    (502, {"server": "awselb/2.0"}, page("502 Bad Gateway"), "upstream-lost", "awselb", "engine's own log"),
+    (521, {}, '{"type":"https://developers.example/error","detail":"down"}', "upstream-lost", "a proxy", "own log"),
+    (500, {}, '{"error":"Internal Server Error","message":"Exceeded limit on max bytes to buffer : 262144"}',
+     "body-limit", "a proxy", "size of a request body"),
+    (413, {}, "Failed to buffer the request body: length limit exceeded", "body-limit", "a proxy", "request body"),
+    (400, {}, '{"statusCode":400,"message":"request entity too large"}', "body-limit", "a proxy", "request body"),
+    (404, {"server": "Microsoft-IIS/10.0"}, "<h3>The module denies what exceeds the request content length.</h3>",
+     "body-limit", "microsoft-iis", "maxAllowedContentLength"),
+    (400, {}, '{"error":{"message":"The response was filtered","code":"content_filter"}}', "blocked", "a proxy",
+     "--content"),
+    (400, {}, '{"error":{"message":"Violated guardrail policy","code":"400"}}', "blocked", "a proxy", "--content"),
+    (400, NGINX, page("400 Bad Request"), "blocked", "nginx", "its size"),
+    (419, ENVOY, "", "blocked", "envoy", "its size"),
     (401, {}, "", "auth", "a proxy", "--api-key"),
     (403, NGINX, page("403 Forbidden"), "auth", "nginx", "OPENAI_API_KEY"),
     (404, {}, '{"detail":"Not Found"}', "not-found", "a proxy", "--url"),
@@ -59,6 +83,10 @@ OURS = [
     (500, NGINX, "Internal Server Error"),
     (500, UVICORN, page("500 Internal Server Error")),
     (503, UVICORN, '{"error":"CB worker is dead"}'),
+    (502, UVICORN, '{"error":{"message":"boom","type":"server_error","code":502}}'),
+    (400, {}, '{"error":{"message":"request body of 9000 tokens exceeds the context"}}'),
+    (400, {}, '{"error":{"message":"Input too big"}}'),
+    (424, {}, ""),
     (503, UVICORN, ""),
     (503, {"server": "llama.cpp"}, '{"error":{"message":"Loading model","code":503}}'),
 ]
@@ -77,6 +105,13 @@ def test_a_proxys_answer_names_its_setting(
 @pytest.mark.parametrize(("status", "headers", "body"), OURS)
 def test_the_engines_own_answer_is_no_sign(status: int, headers: dict[str, str], body: str) -> None:
     assert sign(replied(status, headers, body)) is None
+
+
+def test_a_blocking_page_is_a_firewalls_though_it_comes_as_a_200() -> None:
+    rejected = "<html><title>Request Rejected</title>The requested URL was rejected. Your support ID is: 12</html>"
+    for body, kind in ((rejected, "blocked"), ("<html>hello</html>", None), ("The request was rejected", None)):
+        seen = sign(replace(replied(200, {}, body), complete=False, fault=Fault.PROTOCOL))
+        assert (seen and seen.kind) == kind
 
 
 def test_no_status_is_no_sign() -> None:

@@ -1,0 +1,77 @@
+"""Of what do an answer's words speak: of a death, of a failure of the machine, of a length? PURE.
+
+Words are claims and no proof: they decide only where nothing that was measured does. Each table stands here once.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from targets.bodies import visible
+
+if TYPE_CHECKING:
+    from targets.base import Reply
+
+SHOWN_CHARS = 160
+_WHO = r"(?:engine(?:\s{0,3}core)?|runner|worker|actor|replica|model|server|backend|child|subprocess)"
+_HAS = r"(?:\s{1,3}(?:is|was|has|had|have|been)){0,2}"
+_GONE = r"(?:dead|died|crashed|exited|terminated|killed|no longer running|unexpectedly\s{1,3}(?:stop|exit|terminat))"
+# Engines, and what runs them, that announce a death.
+_LAST_WORDS = re.compile(
+    rf"EngineCore encountered|EngineDead|\b{_WHO}(?:\s{{1,3}}(?:process|loop))?{_HAS}\s{{1,3}}{_GONE}"
+    r"|cuda\s*error|illegal memory access|device-side assert|cb_worker_dead"
+    r"|upstream connect error.{0,120}(?:connection termination|remote connection failure|connection refused)",
+    re.IGNORECASE | re.DOTALL,
+)
+# What no refusal says: the machine failed, and whoever hid it behind a 4xx did not look.
+_FAILURE = re.compile(
+    r"out of (?:gpu |device |host |system )?memory|\boom\b|(?:insufficient|not enough) memory|allocat\w* fail"
+    r"|fail\w* to allocate|cannot allocate|\bcuda|\bhip\b|\brocm\b|\bnccl\b|\bcublas|\bcudnn|device[- ]side"
+    r"|crash|\bexit(?:ed| code)\b|\bterminated\b|\bkilled\b|\bdied\b|\bdead\b|segfault|segmentation fault|core dumped"
+    r"|\bassert|\bexception\b|traceback|runtime ?error|internal[ _]?(?:server|engine)?[ _]?error"
+    r"|\bnan\b|\binf(?:inity)?\b|non-?finite",
+    re.IGNORECASE,
+)
+# Far looser than a wording that is known to refuse: enough to believe a refusal below an advertised limit.
+_LENGTH = re.compile(
+    r"too (?:big|long|large|many)|exceed|(?:long|larg|bigg|great)er than|maximum|\bmax|limit|context|length|overflow"
+    r"|reduce|shorten|truncat|does not fit",
+    re.IGNORECASE,
+)
+
+
+def words(reply: Reply) -> str:
+    """What the server said, as a reader sees it: bounded, on one line, without markup. Empty where it said nothing."""
+    said = reply.error.message if reply.error else (reply.fault_text or visible(reply.excerpt))
+    return " ".join(said.split())[:SHOWN_CHARS]
+
+
+def says_dead(reply: Reply) -> bool:
+    """True where the answer's own words claim that the engine is dead."""
+    return announces_death(_all_words(reply))
+
+
+def announces_death(said: str) -> bool:
+    """True where words claim that an engine is dead."""
+    return bool(_LAST_WORDS.search(said))
+
+
+def tells_of_failure(said: str) -> bool:
+    """True where words name a failure of the machine, a death among them."""
+    return bool(_FAILURE.search(said) or _LAST_WORDS.search(said))
+
+
+def refuses_by_failure(reply: Reply) -> bool:
+    """True where an answer, whatever its status, is about a failure of the machine."""
+    kind = (reply.error.type if reply.error else None) or ""
+    return tells_of_failure(f"{_all_words(reply)} {kind}")
+
+
+def tells_of_length(reply: Reply) -> bool:
+    """True where the words may well be about a length."""
+    return bool(_LENGTH.search(_all_words(reply)))
+
+
+def _all_words(reply: Reply) -> str:
+    return reply.error.message if reply.error else reply.excerpt

@@ -1,0 +1,86 @@
+"""Do an answer's words speak of a death, of a failure of the machine, or of a length?"""
+
+from __future__ import annotations
+
+import pytest
+
+from fuzzer.wording import SHOWN_CHARS, refuses_by_failure, says_dead, tells_of_length, words
+from targets.base import Reply, ServerError
+
+DEATHS = [
+    "EngineCore encountered an issue. See stack trace (above) for the root cause.",
+    "Engine core process is dead",
+    "engine has died",
+    "CUDA error: an illegal memory access was encountered",
+    "model runner has unexpectedly stopped, this may be due to resource limitations or an internal error",
+    "llama runner process has terminated: exit status 2",
+    "llama runner process no longer running: -1",
+    "The model has crashed without additional information. (Exit code: 18446744072635812000)",
+    "The actor died unexpectedly before finishing this task.",
+    "The actor is dead because its worker process has died.",
+    "Worker unexpectedly exits with a connection error code 2",
+    "worker exited",
+    "upstream connect error or disconnect/reset before headers. reset reason: connection termination",
+]
+FAILURES = [
+    "CUDA out of memory. Tried to allocate 2.00 GiB",
+    "HIP out of memory",
+    "OOM when allocating a tensor",
+    "Out of range float values are not JSON compliant: nan",
+    "probability tensor contains either inf or nan",
+    "Internal Server Error",
+    "AssertionError",
+    "Traceback (most recent call last)",
+    "NCCL timeout",
+]
+LENGTHS = [
+    "Input too big",
+    "too many tokens",
+    "the sequence is longer than ours",
+    "maximum of 4096",
+    "prompt exceeds what we take",
+    "it does not fit the context",
+]
+NEITHER = ["zu lang", "nope", "temperature must be non-negative", "Token id 7 is out of vocabulary", ""]
+
+
+def said(message: str, kind: str | None = None) -> Reply:
+    return Reply(True, 400, error=ServerError(message, kind))
+
+
+@pytest.mark.parametrize("message", DEATHS)
+def test_the_words_of_a_death_are_known(message: str) -> None:
+    assert says_dead(said(message))
+    assert says_dead(Reply(True, 500, excerpt=message))
+    assert refuses_by_failure(said(message))
+
+
+@pytest.mark.parametrize("message", FAILURES)
+def test_a_failure_of_the_machine_is_no_refusal_and_no_death(message: str) -> None:
+    assert refuses_by_failure(said(message))
+    assert not says_dead(said(message))
+
+
+def test_a_type_may_tell_of_the_failure() -> None:
+    assert refuses_by_failure(said("", "InternalServerError"))
+    assert not refuses_by_failure(said("", "BadRequestError"))
+
+
+@pytest.mark.parametrize("message", LENGTHS)
+def test_words_about_a_length_are_about_no_failure(message: str) -> None:
+    assert tells_of_length(said(message))
+    assert not refuses_by_failure(said(message))
+
+
+@pytest.mark.parametrize("message", NEITHER)
+def test_other_words_are_about_neither(message: str) -> None:
+    assert not tells_of_length(said(message))
+    assert not refuses_by_failure(said(message))
+
+
+def test_what_is_shown_is_short_and_without_markup() -> None:
+    assert words(Reply(True, 403, excerpt="<html>\n<h1>403\n Forbidden</h1>" + " x" * 999)).startswith(
+        "403 Forbidden x"
+    )
+    assert len(words(said("long " * 999))) <= SHOWN_CHARS
+    assert words(Reply(True, 419)) == ""
