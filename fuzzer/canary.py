@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING
 import anyio
 
 from fuzzer.evidence import Canary
+from fuzzer.garble import garbled
+from fuzzer.model import Baseline
 from fuzzer.watch import ABSENT_S
+from fuzzer.wording import announces_death
 from targets.base import Generation
 
 if TYPE_CHECKING:
@@ -22,22 +25,44 @@ if TYPE_CHECKING:
 
 TOKENS_IN = 16
 TOKENS_OUT = 8
+DOUBTS = 3  # times that a garbled canary is asked again before it is believed
 
 
-async def sing(target: Target, prompts: PromptSource, recipe: Recipe, deadline_s: float) -> Canary:
+async def sing(
+    target: Target, prompts: PromptSource, recipe: Recipe, deadline_s: float, yardstick: Baseline | None = None
+) -> Canary:
     """Send one canary and say how it fared within `deadline_s` seconds. Raises nothing for what the target does.
 
+    With a yardstick, one whose text is garbage may prove that the engine is poisoned. Without, its text is not judged.
     An error answer is asked again with another prompt, twice at most: a sick engine errs on all of them, and a
-    healthy one may choke on what it said to one (llama.cpp: 500 where an answer is no valid text).
+    healthy one may choke on what it said to one (llama.cpp: 500 where an answer is no valid text). What says that the
+    engine died of it is not: the next life might.
     """
     canary = await _once(target, prompts, recipe, deadline_s)
     while canary.timed_out and canary.duration_s > deadline_s + ABSENT_S:  # we were away, not the engine
         canary = await _once(target, prompts, recipe, deadline_s)
     for again in range(2):
-        if canary.ok or canary.busy or canary.timed_out or (canary.status or 0) < 500:
+        if canary.ok or canary.busy or canary.timed_out or (canary.status or 0) < 500 or announces_death(canary.error):
             break
         canary = await _once(target, prompts, replace(recipe, head=f"{recipe.head}/again-{again}"), deadline_s)
+    if canary.garble and yardstick is not None and yardstick.canary_has_text and not yardstick.repeats:
+        return await _doubted(target, prompts, recipe, deadline_s, canary)
     return canary
+
+
+async def _doubted(target: Target, prompts: PromptSource, recipe: Recipe, deadline_s: float, first: Canary) -> Canary:
+    """Is a garbled canary to be believed? Only where other prompts get the very same garbage.
+
+    A poisoned engine says one thing to all of them; a model that now and then loops by nature says what the prompt
+    makes it say. A false alarm costs somebody's engine a restart, so a poisoned one may rather go unnoticed.
+    """
+    for again in range(DOUBTS):
+        canary = await _once(target, prompts, replace(recipe, head=f"{recipe.head}/doubt-{again}"), deadline_s)
+        if not canary.ok:
+            return canary
+        if not canary.garble or canary.text != first.text:
+            return replace(canary, garble=first.garble)
+    return replace(first, ok=False, fault=first.garble)
 
 
 async def _once(target: Target, prompts: PromptSource, recipe: Recipe, deadline_s: float) -> Canary:
@@ -54,6 +79,7 @@ async def _once(target: Target, prompts: PromptSource, recipe: Recipe, deadline_
 
 
 def _read(target: Target, reply: Reply, took: float) -> Canary:
+    given = reply.usage.completion_tokens
     ok = reply.status == 200 and reply.error is None and reply.complete and (reply.events > 0 or bool(reply.text))
     return Canary(
         ok=ok,
@@ -63,4 +89,5 @@ def _read(target: Target, reply: Reply, took: float) -> Canary:
         busy=not ok and target.overload(reply) is not None,
         error=(reply.error.message if reply.error else reply.excerpt)[:200] if not ok else "",
         text=reply.text[:200],
+        garble=(garbled(reply.text, TOKENS_OUT if given is None else given, Baseline()) or "") if ok else "",
     )

@@ -15,7 +15,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Canary:
-    """One canary: did a tiny generation come back whole? `fault` says how it failed, in a few words."""
+    """One canary: did a tiny generation come back whole? `fault` says how it failed, in a few words.
+
+    `garble`: why a text of it is garbage by itself. It is `ok` all the same where that proves nothing: another prompt
+    got text, or good answers look like that.
+    """
 
     ok: bool
     duration_s: float
@@ -25,6 +29,12 @@ class Canary:
     busy: bool = False  # turned away as busy: somebody is at home
     error: str = ""
     text: str = ""
+    garble: str = ""
+
+    @property
+    def garbled(self) -> bool:
+        """True where the engine answers, but only with garbage: it lives, and is poisoned."""
+        return bool(self.garble) and not self.ok
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,15 @@ if TYPE_CHECKING:
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _ONE_UNIT = re.compile(r"\s*(\S.{0,23}?|\S)\s*(?:\1\s*){7,}\S{0,24}\s*", re.DOTALL)
-_RUN = re.compile(r"(\S{3,24}?)(?:\s*\1){3,}|(\S)\2{11,}", re.DOTALL)  # "www", "..." and "==" are ordinary text
+# "www", "..." and "==" are ordinary text
+_RUN = re.compile(r"(\S{3,24}?)(?:\s*\1){3,}|(\S{1,2}?)(?:\s*\2){11,}", re.DOTALL)
+_WORD = re.compile(r"\w+|[^\w\s]")
 _NAN = re.compile(r"^\W*(?:nan\W*){2,}$", re.IGNORECASE)
+# Decoding that breaks some tokens in says good words first, then one token to the end. All of it must hold:
+LONGEST_UNIT = 24  # characters: longer than nearly every token
+FEWEST_IN_A_RUN = 12  # rulers, dots and laughter of ordinary text are shorter
+MOST_GOOD_WORDS = 16  # a greedy loop may come after many words; what breaks at a prompt's length breaks early
+GOOD_SHARE = 4  # and at most one in so many of the tokens: more words leave room for a ruler that is one token
 
 
 def garbled(text: str, tokens: int, baseline: Baseline) -> str | None:
@@ -26,11 +33,39 @@ def garbled(text: str, tokens: int, baseline: Baseline) -> str | None:
         return "the answer is mostly replacement characters"
     if _NAN.match(text):
         return "the answer is NaN"
-    if tokens >= 8 and not baseline.repeats and _ONE_UNIT.fullmatch(text[:2048]):
-        return f"the answer is one token over and over ({text.strip()[:12]!r})"
-    return None
+    return None if baseline.repeats else _loop(text, tokens)
 
 
 def repeats(text: str) -> bool:
-    """True where a good text says the same word four times in a row: such a model loops by nature."""
-    return bool(_RUN.search(text[:2048]))
+    """True where a good text says a word four times in a row, or would be taken for one token over and over itself.
+
+    Such a model loops by nature.
+    """
+    return bool(_RUN.search(text[:2048]) or _ONE_UNIT.fullmatch(text[:2048]))
+
+
+def _loop(text: str, tokens: int) -> str | None:
+    if tokens >= 8 and _ONE_UNIT.fullmatch(text[:2048]):
+        return f"the answer is one token over and over ({text.strip()[:12]!r})"
+    if (unit := _stuck_on(text, tokens)) is not None:
+        return f"the answer ends in one token over and over ({unit.strip()[:12]!r})"
+    return None
+
+
+def _stuck_on(text: str, tokens: int) -> str | None:
+    """The one token that a text of `tokens` output tokens ends in, after a few good words at most, or None.
+
+    A unit that comes more than half as often as there are tokens can only be one token, and no phrase.
+    """
+    tokens = min(tokens, len(text))  # a text that was cut holds no more
+    for length in range(1, min(LONGEST_UNIT, len(text)) + 1):
+        unit = text[-length:]
+        same = length
+        while same < len(text) and text[-same - 1] == text[length - same - 1]:
+            same += 1
+        times, head = same // length, text[: len(text) - same]
+        if times < FEWEST_IN_A_RUN or 2 * times <= tokens or len(unit.split()) != 1:
+            continue
+        if len(_WORD.findall(head)) <= min(MOST_GOOD_WORDS, tokens // GOOD_SHARE):
+            return unit
+    return None

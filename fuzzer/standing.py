@@ -55,9 +55,15 @@ class Standing:
 
     def yardstick(self, spec: ProbeSpec) -> Baseline | None:
         """What the answer to this probe is to look like. A short prompt of another content sets a yardstick itself."""
-        own = (spec.mode, spec.content)
-        sets_one = spec.role is Role.BASELINE and own not in dict(self.baselines)
-        return None if sets_one else self.baseline(*own)
+        return None if self._sets_one(spec) else self.baseline(spec.mode, spec.content)
+
+    def canary_content(self, spec: ProbeSpec) -> str:
+        """What a canary after this probe is made of: the same as those before it that its text is held against."""
+        key = None if self._sets_one(spec) else self._likest(spec.mode, spec.content)
+        return spec.content if key is None else key[1]
+
+    def _sets_one(self, spec: ProbeSpec) -> bool:
+        return spec.role is Role.BASELINE and (spec.mode, spec.content) not in dict(self.baselines)
 
     def _likest(self, mode: Mode, content: str) -> Way | None:
         ways = [way for way, _ in self.baselines if way[0] == mode]
@@ -119,7 +125,8 @@ class Standing:
         if known is not None:
             way = self._likest(*way) or way
             repeats, replacement = known.repeats or mark.repeats, known.has_replacement or mark.has_replacement
-            mark = replace(known, repeats=repeats, has_replacement=replacement)
+            sings = known.canary_has_text and mark.canary_has_text
+            mark = replace(known, repeats=repeats, has_replacement=replacement, canary_has_text=sings)
         elif seen.spec.role not in {Role.BASELINE, Role.SINGLE}:
             return self.baselines
         at = next((at for at, (other, _) in enumerate(self.baselines) if other == way), len(self.baselines))

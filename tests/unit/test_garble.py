@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fuzzer.garble import garbled, repeats
 from fuzzer.model import Baseline
@@ -28,6 +30,48 @@ def test_a_model_that_loops_by_nature(text: str) -> None:
 def test_one_token_over_and_over(text: str) -> None:
     assert garbled(text, 32, Baseline())
     assert garbled(text, 32, Baseline(repeats=True)) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("You" + "!" * 31, 32),
+        (" the quick brown fox jumps over lazy dogs" + "!" * 24, 32),
+        (" the quick brown fox jumps over lazy dogs" + "!" * 120, 128),
+        ("Sure, here it is:" + " the" * 26, 32),
+        ("好的" + "的" * 30, 32),
+        ("You" + "!" * 4093, 16_000),  # no more than that is kept of a text
+    ],
+)
+def test_a_few_good_words_and_then_one_token_to_the_end(text: str, tokens: int) -> None:
+    assert garbled(text, tokens, Baseline())
+    assert garbled(text, tokens, Baseline(repeats=True)) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("I say: the quick brown fox, the quick brown fox" + ", the quick brown fox" * 4, 32),  # a phrase
+        ("Well" + " yes, no," * 7, 32),  # two words
+        ("word " * 2 + "and so on and on it went for all of them until the end of the day!!!!!!!!!!!!", 32),
+        ("A table of what was seen and what was asked:\n" + "-" * 80, 14),  # a ruler may be one token
+        ("Wait" + "." * 11, 12),
+        ("!" * 24 + " You said that, and I heard it", 32),  # it came back to its senses
+        ("\n".join(str(number) for number in range(1, 17)), 32),
+    ],
+)
+def test_what_is_no_single_token_or_comes_late_is_text(text: str, tokens: int) -> None:
+    assert garbled(text, tokens, Baseline()) is None
+
+
+UNITS = st.text("ab!?.0 ", min_size=1, max_size=6).filter(lambda unit: len(unit.split()) == 1)
+
+
+@given(st.lists(st.sampled_from([" the", " fox", " you", "1"]), max_size=6), UNITS, st.integers(1, 40))
+def test_no_answer_is_garbled_by_its_own_yardstick(head: list[str], unit: str, times: int) -> None:
+    text, tokens = "".join(head) + unit * times, len(head) + times
+    if garbled(text, tokens, Baseline()):
+        assert repeats(text)
 
 
 @pytest.mark.parametrize(

@@ -126,3 +126,22 @@ def test_a_content_that_makes_a_model_repeat_itself_has_a_yardstick_of_its_own()
     assert standing.yardstick(replace(short, role=Role.SEARCH)) == looping
     assert standing.yardstick(replace(words.spec, role=Role.SEARCH)) == TEXT
     assert standing.yardstick(replace(words.spec, role=Role.SEARCH, content="code")) == TEXT
+
+
+def test_a_canary_says_something_until_a_good_answer_comes_with_a_garbled_one() -> None:
+    sings = Baseline(canary_has_text=True)
+    standing = Standing().after(seen(64, role=Role.BASELINE, yardstick=sings)).after(seen(9000, yardstick=sings))
+    assert standing.baseline("ids") == sings
+    assert standing.after(seen(9000, yardstick=Baseline())).after(seen(9000, yardstick=sings)).baseline("ids") == TEXT
+
+
+def test_a_canary_is_made_of_what_its_yardstick_was_made_of() -> None:
+    short = seen(64, role=Role.BASELINE)
+    standing = Standing().after(short)
+    other = replace(short.spec, content="code", role=Role.FUZZ)
+    assert Standing().canary_content(other) == "code"
+    assert standing.canary_content(other) == "words"
+    assert standing.canary_content(replace(other, mode="chat")) == "code"
+    first = replace(short, spec=replace(other, role=Role.BASELINE))
+    assert standing.canary_content(first.spec) == "code"
+    assert standing.after(first).canary_content(other) == "code"
