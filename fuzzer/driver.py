@@ -10,18 +10,23 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import TYPE_CHECKING, Protocol
 
 import anyio
 
+from fuzzer import account
+from fuzzer.account import Account
 from fuzzer.errors import Interrupted, TargetLost
 from fuzzer.events import EngineDied, Event, Note, ProbeEnded, ProbeProgress, ProbeStarted, Replayed, Revived, Reviving
 from fuzzer.lastwords import LastWords, beside
 from fuzzer.model import Corroboration, Finding, Observation, Outcome, ProbeSpec, Role
 from fuzzer.observe import observe
 from fuzzer.outcome import judge
+from fuzzer.poison import with_poison
 from fuzzer.probe import Prepared, gather, prepare
 from fuzzer.prompts.errors import TokenizerLost
+from fuzzer.relapse import Vigil
 from fuzzer.revival import Revival, revive
 from fuzzer.standing import Standing, in_flight
 from fuzzer.watch import scrape
@@ -31,6 +36,7 @@ if TYPE_CHECKING:
     from fuzzer.evidence import Evidence, Verdict
     from fuzzer.plans import Plan
     from fuzzer.probe import Rig
+    from fuzzer.relapse import Relapse
     from fuzzer.watch import Pulse
 
 Turn = Callable[[ProbeSpec], AbstractAsyncContextManager[None]]
@@ -41,7 +47,7 @@ def at_once(_spec: ProbeSpec) -> AbstractAsyncContextManager[None]:
     return nullcontext()
 
 
-class Journal(Protocol):
+class Journal(account.Journal, Protocol):
     """Where a run is recorded. Every call has reached the disk when it returns."""
 
     def intend(self, prepared: Prepared, started_s: float) -> None: ...
@@ -49,8 +55,6 @@ class Journal(Protocol):
     def complete(self, observation: Observation, evidence: Evidence, verdict: Verdict) -> None: ...
 
     def died(self, seq: int, verdict: Verdict, signature: str, at_s: float, last_words: str = "") -> None: ...
-
-    def revived(self, seq: int, revival: Revival, *, at_s: float, cost_s: float, canaries: int) -> None: ...
 
     def note(self, text: str, at_s: float) -> None: ...
 
@@ -69,10 +73,12 @@ class Driver:
     turn: Turn = at_once  # held from a probe's intent to its observation, the revival after it included
     standing: Standing = field(default_factory=Standing)
     _began: float = field(init=False)
-    _died_at: float | None = field(init=False, default=None)
+    _account: Account = field(init=False)
+    _untold: int = field(init=False, default=0)  # deaths since the last observation, which the next one tells of
 
     def __post_init__(self) -> None:
         self._began = self.clock()
+        self._account = Account(self.journal, self.emit, self.now, self.rig.settings.max_deaths)
 
     def now(self) -> float:
         """Active seconds of the run."""
@@ -86,15 +92,20 @@ class Driver:
         self, make_plan: Callable[[Sequence[Observation]], Plan], recorded: Sequence[Observation] = ()
     ) -> Finding:
         """Replay what is recorded, then pump the plan to its end. Raises Interrupted when `rig.stop` is set."""
-        plan = make_plan(())
+        began = self.standing
+        self.standing = reduce(Standing.after, recorded, began)
+        self._account.charge(recorded)
+        for seen in recorded:
+            self.emit(Replayed(seen))
         try:
-            spec = self._replay(plan, recorded)
-            if spec is None:
-                plan = make_plan(recorded)
-                spec = next(plan)
-            await self._mark()
+            plan, spec = self._replay(make_plan, recorded)
             if recorded:
-                await self._find_serving(spec)
+                last = await self._find_serving(spec)
+                if last is not None:
+                    recorded = [*recorded[:-1], last]
+                    self.standing = reduce(Standing.after, recorded, began)
+                    plan, spec = self._replay(make_plan, recorded)
+            await self._mark()
             while True:
                 async with self.turn(spec):
                     seen = await self._step(spec)
@@ -103,22 +114,21 @@ class Driver:
             finding: Finding = end.value
             return replace(finding, reason=finding.reason + beside(self.standing.bugs))
 
-    def _replay(self, plan: Plan, recorded: Sequence[Observation]) -> ProbeSpec | None:
-        """The next question after all that is recorded; None if this version would have asked something else."""
+    def _replay(
+        self, make_plan: Callable[[Sequence[Observation]], Plan], recorded: Sequence[Observation]
+    ) -> tuple[Plan, ProbeSpec]:
+        """A plan that stands where the recorded run stood, and its next question."""
+        plan = make_plan(())
         spec = next(plan)
-        asks_the_same = True
         for seen in recorded:
-            asks_the_same = asks_the_same and _same_question(spec, seen.spec)
-            self.standing = self.standing.after(seen)
-            self.emit(Replayed(seen))
-            if asks_the_same:
-                spec = plan.send(seen)
-        if asks_the_same:
-            return spec
-        text = "this version would have asked for other lengths than were recorded; they are taken as facts"
-        self.emit(Note(text))
-        self.journal.note(text, self.now())
-        return None
+            if not _same_question(spec, seen.spec):
+                text = "this version would have asked for other lengths than were recorded; they are taken as facts"
+                self.emit(Note(text))
+                self.journal.note(text, self.now())
+                plan = make_plan(recorded)
+                return plan, next(plan)
+            spec = plan.send(seen)
+        return plan, spec
 
     async def _step(self, spec: ProbeSpec) -> Observation:
         """One probe from intent to observation, with the engine serving again at its end where it can."""
@@ -130,7 +140,7 @@ class Driver:
         deadline_s = self.standing.deadline_s(in_flight(spec), self.rig.settings.timeout_s)
         self.emit(ProbeStarted(seq, spec, deadline_s))
         evidence = await gather(self.rig, prepared, self.standing, self._teller(seq))
-        verdict = self._with_unseen_death(judge(evidence), evidence)
+        verdict = self._with_unseen_death(with_poison(judge(evidence), evidence), evidence)
         words = await self._last_words(verdict)
         seen = observe(prepared, evidence, verdict, self.standing, started_s=started_s, ended_s=self.now())
         if words.signature:
@@ -138,6 +148,7 @@ class Driver:
         self.journal.complete(seen, evidence, verdict)
         if verdict.deaths:
             self._tell_death(seen, verdict, words)
+        self._account.charge([seen])
         self.known = evidence.settled or evidence.after or self.known
         if evidence.cancelled:
             raise Interrupted(self.run)
@@ -153,14 +164,33 @@ class Driver:
         try:
             return await prepare(self.rig, spec, self.standing, seq)
         except TokenizerLost:
-            revival = await self._revive(spec, f"tokenizer/{seq}", self.known)
-            if self.rig.stop.is_set():
-                raise Interrupted(self.run) from None
-            if not revival.came_back:
-                raise TargetLost(self._gone(revival)) from None
+            await self._wait_for_tokenizer(spec, seq)
             return await prepare(self.rig, spec, self.standing, seq)
 
+    async def _wait_for_tokenizer(self, spec: ProbeSpec, seq: int) -> None:
+        """Raises TargetLost, Interrupted. Deaths meanwhile are the next observation's; without one, the last one's."""
+        relapses: list[tuple[Relapse, float]] = []
+
+        def bury(relapse: Relapse, took_s: float) -> bool:
+            relapses.append((relapse, took_s))
+            return self._account.spares(len(relapses))
+
+        revival = await self._revive(
+            spec, f"tokenizer/{seq}", Vigil(self.known, ended=True, wary=self._account.relapses), bury
+        )
+        if revival.came_back and not self.rig.stop.is_set():
+            self._untold += len(relapses)
+            return
+        for relapse, took_s in relapses:
+            self._account.bury(relapse, took_s)
+        raise Interrupted(self.run) if self.rig.stop.is_set() else TargetLost(self._gone(revival))
+
     def _gone(self, revival: Revival) -> str:
+        if revival.relapses:
+            return (
+                f"The engine dies again as it revives: {revival.relapses}x in {revival.took_s:.0f} s. Its log says of "
+                f"what; once it serves, ctxfuzz resume {self.run}"
+            )
         return (
             f"The engine does not serve: no canary came back in {revival.took_s:.0f} s. Start it, then "
             f"ctxfuzz resume {self.run}"
@@ -168,6 +198,9 @@ class Driver:
 
     def _with_unseen_death(self, verdict: Verdict, evidence: Evidence) -> Verdict:
         """An engine that died between two probes: nobody's death, but a death."""
+        if self._untold:
+            deaths, self._untold = verdict.deaths + self._untold, 0
+            verdict = replace(verdict, deaths=deaths, blames=verdict.blames or "nobody")
         looked = evidence.before
         if looked is None and not verdict.deaths:  # else the change may be the death that the verdict counts
             looked = evidence.after or evidence.settled
@@ -191,50 +224,63 @@ class Driver:
         return await self.rig.engine_log.last_words()
 
     def _tell_death(self, seen: Observation, verdict: Verdict, words: LastWords) -> None:
-        self._died_at = self.now()
-        self.journal.died(seen.seq, verdict, seen.signature, self._died_at, words.lines)
+        self._account.died_at = self.now()
+        self.journal.died(seen.seq, verdict, seen.signature, self._account.died_at, words.lines)
         if self.standing.is_another_bug(seen):
             text = f"the engine died of something else this time: {seen.signature} (before: {self.standing.bugs[0]})"
             self.emit(Note(text, level="warning"))
-            self.journal.note(text, self._died_at)
+            self.journal.note(text, self._account.died_at)
         length = seen.length if verdict.blames == "this" else None
         self.emit(EngineDied(seen.seq, length, seen.signature, verdict.corroboration or Corroboration.PRESUMED))
 
     async def _come_back(self, seen: Observation, evidence: Evidence) -> Observation:
         lived, looked = evidence.before, evidence.settled or evidence.after
         began = self.now()
-        revival = await self._revive(seen.spec, str(seen.seq), lived)
+        vigil = Vigil(lived, ended=seen.deaths > 0, wary=self._account.relapses)
+        revival = await self._revive(seen.spec, str(seen.seq), vigil, self._account.bury)
         waited_s = self.now() - began  # also for the spacing of deaths, which the next probe's begin depends on
         counted = seen.deaths > 0 or seen.wedged  # else whoever is there now is compared with whom we knew
-        if counted and (lived is None or looked is None or restarted(lived, looked) is None):
+        if counted and (revival.relapses or lived is None or looked is None or restarted(lived, looked) is None):
             self.known = revival.born or await scrape(self.rig.target)
         if self.rig.stop.is_set() and not revival.came_back:
             raise Interrupted(self.run)
-        cost_s, canaries = seen.cost_s + waited_s, seen.canaries + len(revival.canaries)
-        self.journal.revived(seen.seq, revival, at_s=self.now(), cost_s=cost_s, canaries=canaries)
-        return replace(seen, revival_s=revival.took_s, revived=revival.came_back, cost_s=cost_s, canaries=canaries)
+        return self._account.settle(revival, waited_s)
 
-    async def _find_serving(self, spec: ProbeSpec) -> None:
-        """Before a run goes on: whoever is there must serve. Raises TargetLost where nobody does."""
-        revival = await self._revive(spec, f"resume/{self.standing.last_seq}", needs_help=False)
+    async def _find_serving(self, spec: ProbeSpec) -> Observation | None:
+        """Before a run goes on: whoever is there must serve. Raises TargetLost where nobody does.
+
+        Where it died of that, the last observation has those deaths now, and is given back.
+        """
+        vigil = Vigil(self.known, ended=True, wary=self._account.relapses)
+        head = f"resume/{self.standing.last_seq}"
+        revival = await self._revive(spec, head, vigil, self._account.bury, needs_help=False)
         if self.rig.stop.is_set():
             raise Interrupted(self.run)
         if not revival.came_back:
             raise TargetLost(self._gone(revival))
+        return self._account.settle(revival) if revival.relapses else None
 
     async def _revive(
-        self, spec: ProbeSpec, head: str, lived: Scrape | None = None, *, needs_help: bool = True
+        self,
+        spec: ProbeSpec,
+        head: str,
+        vigil: Vigil,
+        bury: Callable[[Relapse, float], bool],
+        *,
+        needs_help: bool = True,
     ) -> Revival:
         def tell(took_s: float, words: str) -> None:
             self.emit(Reviving(took_s, words))
 
-        revival = await revive(self.rig, spec, head, tell, lived, needs_help=needs_help)
+        revival = await revive(
+            self.rig, spec, head, tell, vigil, needs_help=needs_help, standing=self.standing, bury=bury
+        )
         if revival.said:
             self.emit(Note(revival.said, hint="check the command of --on-death", level="warning"))
         if revival.came_back:
             self.emit(Revived(revival.took_s))
-            if self._died_at is not None:
-                await self._pause(self.rig.settings.death_spacing_s - (self.now() - self._died_at))
+            if self._account.died_at is not None:
+                await self._pause(self.rig.settings.death_spacing_s - (self.now() - self._account.died_at))
         return revival
 
     async def _pause(self, seconds: float) -> None:

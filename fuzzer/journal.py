@@ -15,6 +15,7 @@ from targets.base import Scrape, restarted
 if TYPE_CHECKING:
     from fuzzer.evidence import Evidence, Verdict
     from fuzzer.probe import Prepared
+    from fuzzer.relapse import Relapse
     from fuzzer.revival import Revival
     from fuzzer.store import History, Store
 
@@ -72,19 +73,39 @@ class StoreJournal:
             for _ in range(verdict.deaths - 1):  # unseen, before the probe left
                 self.store.death(self.run, None, at_s=at_s, corroboration=Corroboration.PROVEN)
 
-    def revived(self, seq: int, revival: Revival, *, at_s: float, cost_s: float, canaries: int) -> None:
+    def relapsed(self, seen: Observation, relapse: Relapse, *, at_s: float, took_s: float) -> None:
+        """One more death, after `seen`, `took_s` seconds into the wait for the engine."""
+        with self.store.together():
+            self.store.death(
+                self.run, None, at_s=at_s, corroboration=relapse.corroboration, signature=relapse.signature
+            )
+            self.store.revived(
+                self.run,
+                seen.seq,
+                at_s=at_s,
+                took_s=took_s,
+                came_back=False,
+                canaries=seen.canaries,
+                relapses=seen.relapses,
+            )
+            if relapse.canary is not None:
+                self.store.canary(self.run, relapse.canary, at_s=at_s, purpose="revival", seq=seen.seq)
+
+    def revived(self, seen: Observation, revival: Revival, *, at_s: float) -> None:
+        """How the wait ended; `seen` is the observation that has it now."""
         with self.store.together():
             self.store.revived(
                 self.run,
-                seq,
+                seen.seq,
                 at_s=at_s,
                 took_s=revival.took_s,
                 came_back=revival.came_back,
-                cost_s=cost_s,
-                canaries=canaries,
+                cost_s=seen.cost_s,
+                canaries=seen.canaries,
+                relapses=seen.relapses or None,
             )
             for canary in revival.canaries:
-                self.store.canary(self.run, canary, at_s=at_s, purpose="revival", seq=seq)
+                self.store.canary(self.run, canary, at_s=at_s, purpose="revival", seq=seen.seq)
 
     def note(self, text: str, at_s: float) -> None:
         self.store.note(self.run, text, at_s=at_s)

@@ -6,7 +6,7 @@ Lengths are prompt tokens as the server counts them. `*_s` are seconds; where a 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
@@ -128,7 +128,9 @@ class Baseline:
     repeats: bool = False  # even good answers run one token over and over: then a repetition says nothing
     has_replacement: bool = False  # replacement characters even in good answers: then they say nothing
     full_output: bool = True  # good answers had as many tokens as asked: then fewer say something
+    canary_has_text: bool = False  # no canary after a good answer was garbage: then one that is says something
     mean_acceptance_length: float | None = None
+    model: str = ""  # who gave the good answers, by their own word
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +154,8 @@ class Observation:
     `length` is the server's own count (`usage`), or sent + offset (`inferred`). `incarnation` counts the engine's lives
     in this run, from 0; `ordinal` is how many real probes this life had answered before (0 in a life that we saw begin:
     the first real request to a freshly revived engine). `cost_s` is everything the probe took: itself, its grace,
-    canary and revival. `revived` is False where the engine did not come back within `--revival-timeout`.
+    canary and revival. `revived` is False where the engine did not come back within `--revival-timeout`; `relapses` are
+    those of its `deaths` that the engine died while it was waited for.
     """
 
     seq: int
@@ -166,6 +169,7 @@ class Observation:
     contended: bool = False
     wedged: bool = False
     deaths: int = 0
+    relapses: int = 0
     blames: Literal["this", "previous", "nobody"] | None = None
     sent_tokens: int = 0
     completion_tokens: int | None = None
@@ -192,6 +196,15 @@ class Observation:
     yardstick: Baseline | None = None  # what this answer looks like, where it is a pass
     resumed_after: bool = False  # a session ended with this probe, and a later one went on
     generated: Generated | None = None  # of a probe that is compared, where its answer came whole
+
+    @property
+    def toll(self) -> int:
+        """What it takes of `--max-deaths`: its deaths; a wedged engine counts as one, for only a restart ends that."""
+        return max(self.deaths - self.relapses, int(self.wedged)) + self.relapses
+
+    def relapsed(self, relapses: int) -> Observation:
+        """The same with so many relapses in all."""
+        return replace(self, deaths=self.deaths - self.relapses + relapses, relapses=relapses)
 
     @property
     def over_s(self) -> float:
@@ -324,6 +337,7 @@ class Settings:
     health_interval_s: float = 1.0
     revival_timeout_s: float = 1800.0
     death_spacing_s: float = 0.0
+    max_deaths: int = 12
     grace_failure_s: float = 5.0
     grace_pass_s: float = 1.0
     on_death: str | None = None

@@ -99,5 +99,7 @@ def _yardstick(e: Evidence) -> Baseline:
         repeats=repeats(reply.text),
         has_replacement=REPLACEMENT in reply.text,
         full_output=given is not None and given >= e.spec.output_tokens,
+        canary_has_text=e.canary is not None and e.canary.ok and not e.canary.garble,
         mean_acceptance_length=e.draft.mean_acceptance_length if e.draft else None,
+        model=reply.model,
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import time
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
@@ -23,7 +24,7 @@ from fuzzer.watch import GRACE_INTERVAL_S, Pulse, grace, poll_health, scrape, wa
 from targets.base import DraftCounts, Fault, Generation, Reply, Scrape, Target, mixed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from fuzzer.enginelog import EngineLog
     from fuzzer.evidence import Canary
@@ -145,7 +146,7 @@ async def gather(rig: Rig, prepared: Prepared, standing: Standing, tell: Callabl
     )
     if evidence.cancelled:
         return evidence
-    return await _aftermath(rig, evidence, pulse, prepared, tell)
+    return await _aftermath(rig, evidence, pulse, partial(_canary, rig, prepared, standing, deadline_s), tell)
 
 
 async def _send(
@@ -199,7 +200,11 @@ async def _send(
 
 
 async def _aftermath(
-    rig: Rig, e: Evidence, pulse: Pulse, prepared: Prepared, tell: Callable[[Pulse, str], None]
+    rig: Rig,
+    e: Evidence,
+    pulse: Pulse,
+    send_canary: Callable[[], Awaitable[Canary]],
+    tell: Callable[[Pulse, str], None],
 ) -> Evidence:
     """Grace, canary and the last scrapes: whether the engine lived through it."""
     settings, target = rig.settings, rig.target
@@ -216,17 +221,16 @@ async def _aftermath(
     if listened and polls and polls[-1].fault is Fault.REFUSED and not fine:
         return e  # nobody listens any more: a canary could only be refused
     tell(pulse, "canary")
-    canary = await _canary(rig, prepared, e.deadline_s)
+    canary = await send_canary()
     settled = await scrape(target)
     several = e.replicas or any(mixed(e.before, late) for late in (after, settled) if e.before and late)
     return replace(e, canary=canary, settled=settled, replicas=several)
 
 
-async def _canary(rig: Rig, prepared: Prepared, deadline_s: float) -> Canary:
-    recipe = Recipe(
-        prepared.spec.mode, TOKENS_IN, prepared.spec.content, str(rig.settings.seed), f"canary/{prepared.seq}"
-    )
-    return await sing(rig.target, rig.prompts, recipe, deadline_s)
+async def _canary(rig: Rig, prepared: Prepared, standing: Standing, deadline_s: float) -> Canary:
+    spec, seed = prepared.spec, str(rig.settings.seed)
+    recipe = Recipe(spec.mode, TOKENS_IN, standing.canary_content(spec), seed, f"canary/{prepared.seq}")
+    return await sing(rig.target, rig.prompts, recipe, deadline_s, standing.yardstick(spec))
 
 
 def drafted(before: Scrape | None, after: Scrape | None) -> DraftCounts | None:

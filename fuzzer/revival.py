@@ -6,32 +6,34 @@ tenacity waits here: a revival is the one thing in this product that is asked fo
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import anyio
-from tenacity import AsyncRetrying, retry_if_result, stop_after_delay, wait_exponential
-from tenacity.stop import stop_base
+from tenacity import AsyncRetrying, retry_if_result, wait_exponential
 
 from fuzzer.canary import TOKENS_IN, sing
 from fuzzer.prompts.recipe import Recipe
+from fuzzer.relapse import Look, Vigil
+from fuzzer.standing import Standing
 from fuzzer.watch import POLL_TIMEOUT_S, scrape
-from targets.base import Health, Scrape, restarted
+from targets.base import Health
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tenacity import RetryCallState
-
     from fuzzer.evidence import Canary
     from fuzzer.model import ProbeSpec
     from fuzzer.probe import Rig
+    from fuzzer.relapse import Relapse
+    from targets.base import Scrape
 
 STEADY_RATIO = 1.5
 STEADY_FLOOR_S = 0.25
 MOST_CANARIES = 6
 FIRST_CANARY_S = 120.0  # the first real generation may capture graphs
-REQUESTS = 5  # of one attempt at most: health, counters, a canary that may be asked again twice
+REQUESTS = 6  # of one attempt at most: health, counters, a canary that may be asked again three times
+NOTHING_KNOWN = Standing()
 MOST_PER_S = 2  # requests a second while we wait, once the first quick looks are over
 
 
@@ -39,8 +41,8 @@ MOST_PER_S = 2  # requests a second while we wait, once the first quick looks ar
 class Revival:
     """How a wait for the engine ended. `took_s` counts from the begin of the wait; canaries are those that sang.
 
-    `born` is the first look at a life after the one that died: should even that be gone when the next probe leaves, it
-    died unseen.
+    `born` is the first look at the life after the last one that is known to have died: should even that be gone when
+    the next probe leaves, it died unseen. `relapses`: so often the engine died again meanwhile.
     """
 
     came_back: bool
@@ -48,16 +50,7 @@ class Revival:
     canaries: tuple[Canary, ...] = ()
     born: Scrape | None = None
     said: str = ""  # what `--on-death` printed last, where it failed
-
-
-class _Stopped(stop_base):
-    """Stop waiting when somebody interrupts us."""
-
-    def __init__(self, event: anyio.Event) -> None:
-        self.event = event
-
-    def __call__(self, retry_state: RetryCallState) -> bool:  # noqa: ARG002  (tenacity's protocol)
-        return self.event.is_set()
+    relapses: int = 0
 
 
 async def revive(
@@ -65,63 +58,111 @@ async def revive(
     spec: ProbeSpec,
     head: str,
     tell: Callable[[float, str], None],
-    died: Scrape | None = None,
+    vigil: Vigil | None = None,
     *,
     needs_help: bool = True,
+    standing: Standing = NOTHING_KNOWN,
+    bury: Callable[[Relapse, float], bool] = lambda _relapse, _took_s: True,
 ) -> Revival:
     """Wait until the engine serves again: a canary sings, and its time is steady.
 
-    `died` is the last look at the life that ended, where there was one. `needs_help` is False where it may well serve
-    already: then `--on-death` is run only if a canary says that it does not.
+    `vigil` says which life ended, where that is known. `needs_help` is False where it may well serve already: then
+    `--on-death` is run only if a canary says that it does not. `standing` has the yardstick that a canary's text is
+    held against. `bury` is told of each relapse, and says whether one more can be afforded.
     """
-    began = time.monotonic()
-    born: Scrape | None = None
+    waiting = _Waiting(rig, spec, head, tell, vigil or Vigil(None, ended=True), standing, bury)
     said = ""
-    sung: list[Canary] = []
-
-    async def attempt() -> bool:
-        nonlocal born
-        health = await _health(rig)
-        tell(time.monotonic() - began, _spell(health))
-        if born is None and died is not None:
-            seen = await scrape(rig.target)
-            born = seen if seen is not None and restarted(died, seen) else None
-        canary = await _canary(rig, spec, f"{head}/{len(sung)}", FIRST_CANARY_S)
-        if canary.ok:
-            sung.append(canary)
-        return canary.ok
-
+    serves = not needs_help and await waiting.attempt()
+    if not serves:
+        said = await _help(rig, rig.settings.on_death) if rig.settings.on_death else ""
     retrying = AsyncRetrying(
         retry=retry_if_result(lambda served: not served),
-        stop=stop_after_delay(rig.settings.revival_timeout_s) | _Stopped(rig.stop),
+        stop=lambda _: waiting.is_over(),
         wait=wait_exponential(multiplier=0.1, max=max(REQUESTS / MOST_PER_S, rig.settings.health_interval_s)),
         retry_error_callback=lambda _: False,
         sleep=lambda seconds: _nap(rig, seconds),
     )
-    came_back = not needs_help and await attempt()
-    if not came_back:
-        said = await _help(rig, rig.settings.on_death) if rig.settings.on_death else ""
-        came_back = bool(await retrying(attempt))
-    if came_back:
-        await _steady(rig, spec, head, sung)
-    return Revival(came_back, time.monotonic() - began, tuple(sung), born, said)
+    came_back = False
+    while not came_back and (serves or (not waiting.spent and await retrying(waiting.attempt))):
+        serves, came_back = False, await waiting.steadies()
+    if not came_back and not waiting.spent:
+        await waiting.look()
+    return Revival(came_back, waiting.took_s(), tuple(waiting.sung), waiting.vigil.born, said, waiting.vigil.relapses)
 
 
-async def _steady(rig: Rig, spec: ProbeSpec, head: str, sung: list[Canary]) -> None:
-    """Canaries until two in a row take about the same time (15.3 s, then 1.3 s have been seen)."""
-    while len(sung) < MOST_CANARIES and not rig.stop.is_set():
-        canary = await _canary(rig, spec, f"{head}/{len(sung)}", FIRST_CANARY_S)
-        sung.append(canary)
-        if not canary.ok:
-            return
-        before, now = sung[-2].duration_s, canary.duration_s
-        if max(before, now) <= max(STEADY_FLOOR_S, STEADY_RATIO * min(before, now)):
-            return
+@dataclass(slots=True)
+class _Waiting:
+    """One wait for the engine. `spent`: it died so often meanwhile that no more canaries may be risked."""
+
+    rig: Rig
+    spec: ProbeSpec
+    head: str
+    tell: Callable[[float, str], None]
+    vigil: Vigil
+    standing: Standing
+    bury: Callable[[Relapse, float], bool]
+    sung: list[Canary] = field(default_factory=list)
+    spent: bool = False
+    _began: float = field(default_factory=time.monotonic)
+
+    def took_s(self) -> float:
+        return time.monotonic() - self._began
+
+    def is_over(self) -> bool:
+        return self.spent or self.rig.stop.is_set() or self.took_s() >= self.rig.settings.revival_timeout_s
+
+    async def look(self) -> Look:
+        """Look who is there; a death that shows is buried."""
+        health = await _health(self.rig)
+        seen = None if self.rig.replicas else await scrape(self.rig.target)  # of several, a scrape shows any one
+        look = Look(self.took_s(), health, seen)
+        relapse = self.vigil.see(look)
+        if relapse is not None:
+            self.spent = not self.bury(relapse, look.at_s)
+        return look
+
+    async def attempt(self) -> bool:
+        """Look, and send a canary to a life that is ripe for it: did it sing?"""
+        look = await self.look()
+        again = f", died again {self.vigil.relapses}x" if self.vigil.relapses else ""
+        self.tell(look.at_s, _spell(look.health) + again)
+        if self.spent or self.vigil.is_young(look):
+            return False
+        canary = await self._canary()
+        if canary.ok:
+            self.sung.append(canary)
+        return canary.ok
+
+    async def steadies(self) -> bool:
+        """Canaries until two in a row take about the same time (15.3 s, then 1.3 s have been seen). False: it died.
+
+        Like a probe, the last one has its grace: what dies of it is not to be the next probe's.
+        """
+        for _ in range(MOST_CANARIES - 1):
+            if self.rig.stop.is_set():
+                break
+            before, canary = self.sung[-1].duration_s, await self._canary()
+            if not canary.ok:
+                break
+            self.sung.append(canary)
+            now = canary.duration_s
+            if max(before, now) <= max(STEADY_FLOOR_S, STEADY_RATIO * min(before, now)):
+                break
+        relapses = self.vigil.relapses
+        await _nap(self.rig, self.rig.settings.grace_pass_s)
+        await self.look()
+        return self.vigil.relapses == relapses
+
+    async def _canary(self) -> Canary:
+        canary = await _canary(self.rig, self.spec, self.standing, f"{self.head}/{len(self.sung)}", FIRST_CANARY_S)
+        self.vigil.sang(canary)
+        return canary
 
 
-async def _canary(rig: Rig, spec: ProbeSpec, head: str, deadline_s: float) -> Canary:
-    recipe = Recipe(spec.mode, TOKENS_IN, spec.content, str(rig.settings.seed), f"revival/{head}")
-    return await sing(rig.target, rig.prompts, recipe, min(deadline_s, rig.settings.timeout_s))
+async def _canary(rig: Rig, spec: ProbeSpec, standing: Standing, head: str, deadline_s: float) -> Canary:
+    recipe = Recipe(spec.mode, TOKENS_IN, standing.canary_content(spec), str(rig.settings.seed), f"revival/{head}")
+    wait_s = min(deadline_s, rig.settings.timeout_s)
+    return await sing(rig.target, rig.prompts, recipe, wait_s, standing.yardstick(spec))
 
 
 async def _health(rig: Rig) -> Health:

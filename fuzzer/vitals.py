@@ -6,23 +6,17 @@ gone or another one, survival by the same process that went on. Several replicas
 
 from __future__ import annotations
 
-import re
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
+from fuzzer.wording import tells_of_failure
 from targets.base import Fault, restarted, went_on
 
 if TYPE_CHECKING:
     from fuzzer.evidence import Canary, Evidence
-    from targets.base import Health, Reply, Scrape
+    from targets.base import Health, Scrape
 
 SILENT_POLLS = 3
-# Engines that announce their own death: only ever a hint, used where nothing else can tell.
-_LAST_WORDS = re.compile(
-    r"EngineCore encountered|EngineDead|engine\s+(?:core\s+)?(?:process\s+)?(?:is\s+)?(?:dead|died|has died|crashed)"
-    r"|cuda\s*error|illegal memory access|device-side assert|cb_worker_dead|worker died",
-    re.IGNORECASE,
-)
 
 
 def death_proof(e: Evidence) -> str | None:
@@ -41,8 +35,8 @@ def survival_proof(e: Evidence) -> str | None:
 
 
 def serves(e: Evidence) -> bool:
-    """True where the canary came back whole (or was turned away as busy: somebody is at home)."""
-    return e.canary is not None and (e.canary.ok or e.canary.busy)
+    """True where the canary came back whole (or was turned away as busy, or is garbled: somebody is at home)."""
+    return e.canary is not None and (e.canary.ok or e.canary.busy or e.canary.garbled)
 
 
 def canary_hangs(e: Evidence) -> bool:
@@ -59,27 +53,26 @@ def canary_fails(e: Evidence) -> str | None:
 
 
 def way_is_shut(e: Evidence) -> str | None:
-    """How the canary was turned away for what it was, not for what the engine is (a key that ran out), or None."""
+    """How the canary was turned away for what it was, not for what the engine is (a key that ran out), or None.
+
+    Some servers say 400 also where their engine is gone: then the words tell.
+    """
     canary = e.canary
     if canary is None or canary.ok or canary.busy or canary_hangs(e):
         return None
-    refused = canary.status is not None and (300 <= canary.status < 500)
+    refused = canary.status is not None and (300 <= canary.status < 500) and not tells_of_failure(canary.error)
     return describe_canary(canary) if refused or canary.fault in {Fault.TLS, Fault.PROXY} else None
 
 
 def describe_canary(canary: Canary) -> str:
     if canary.ok:
         return "the canary came back whole"
+    if canary.garbled:
+        return f"the canary's {canary.garble.removeprefix('the ')}"
     if canary.timed_out:
         return f"the canary hung for {canary.duration_s:.0f} s"
     words = canary.error or canary.fault
     return f"the canary got HTTP {canary.status}: {words}" if canary.status else f"the canary failed: {words}"
-
-
-def says_dead(reply: Reply) -> bool:
-    """True where the error's own words claim that the engine is dead. A claim, not a proof."""
-    words = reply.error.message if reply.error else reply.excerpt
-    return bool(_LAST_WORDS.search(words or ""))
 
 
 def health_went_down(e: Evidence) -> str | None:

@@ -64,6 +64,7 @@ def browse(db: Path, host: str, port: int) -> None:
         raise UsageFault("Datasette is not installed. Install it with: pip install 'ctxfuzz[browse]'")
     with History.open(db) as history:
         shown = metadata(db.stem, history.columns())
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, _leave)
     with tempfile.TemporaryDirectory() as folder:
         about = Path(folder, "metadata.json")

@@ -11,6 +11,8 @@ import click
 
 from fuzzer.cli import profiles
 from fuzzer.cli.faults import faults_told
+from fuzzer.cli.signals import heeded
+from fuzzer.cli.streams import reopen_closed
 
 
 class Entry(NamedTuple):
@@ -92,6 +94,12 @@ class LazyGroup(click.Group):
         super().__init__(*args, **kwargs)
         self.entries = entries
         self.examples = examples
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401  (click's own)
+        """Run as a program: whatever streams it was given, whatever signals come."""
+        reopen_closed()
+        with heeded():
+            return super().__call__(*args, **kwargs)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  (click's signature)
         return list(self.entries)

@@ -166,6 +166,7 @@ class Session:
             health_interval_s=flags.health_interval_s,
             revival_timeout_s=flags.revival_timeout_s,
             death_spacing_s=flags.death_spacing_s,
+            max_deaths=flags.max_deaths,
             on_death=flags.on_death,
             seed=flags.seed or 0,
         )

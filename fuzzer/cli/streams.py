@@ -9,6 +9,14 @@ from typing import TextIO
 from fuzzer.cli.secrecy import hidden
 
 
+def reopen_closed() -> None:
+    """Let the null device stand in for a standard stream that was closed: else the next file opened would be it."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            null = os.open(os.devnull, os.O_RDWR)
+            setattr(sys, name, os.fdopen(null, "w" if number else "r"))
+
+
 def emit(text: str) -> None:
     """Print the result. A reader that has gone (`| head -1`) is no error: it has seen what it wanted."""
     text = _encodable(hidden(text), sys.stdout)

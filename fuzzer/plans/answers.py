@@ -30,7 +30,7 @@ class Answers:
         """Take one more observation. A death that came to light after the probe before it takes that one's pass away:
         blamed, it is that probe's own; nobody's, the probe is asked again, and is its own the second time.
         """
-        self.deaths += seen.deaths or int(seen.wedged)
+        self.deaths += seen.toll
         self.seen.append(seen)
         if seen.blames in {"previous", "nobody"}:
             before = self.evidence.pop() if self.evidence and self.evidence[-1].outcome is Outcome.PASS else None
@@ -47,7 +47,7 @@ class Answers:
 
     def ended(self, terms: Terms) -> tuple[Halt, str] | None:
         """Why nothing more can be asked, as a halt and a sentence."""
-        if (end := stopped(self)) is not None:
+        if (end := stopped(self, terms.max_deaths)) is not None:
             return end
         why = out_of_time(self.seen[-1].over_s, terms.max_time_s, self.wait()) if self.seen else None
         return None if why is None else (Halt.TIME, why)

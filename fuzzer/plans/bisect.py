@@ -14,7 +14,7 @@ from fuzzer.plans.axis import settle_axis
 from fuzzer.plans.conclusion import cap_of, conclude, inconclusive, not_by_length
 from fuzzer.plans.confirm import confirm_bad, confirm_good, confirm_while_fresh, look_above, settle_doubt
 from fuzzer.plans.corners import corner, insure, short_corner, unknown_corners
-from fuzzer.plans.interruption import out_of_time, stopped, wait
+from fuzzer.plans.interruption import out_of_time, spent, stopped, wait
 from fuzzer.plans.ledger import Ledger
 from fuzzer.plans.limits import near_learnt_limit, near_limit, over_limit
 from fuzzer.plans.narrowing import narrow
@@ -87,7 +87,7 @@ def _next_output(ledger: Ledger, output_tokens: int) -> ProbeSpec | Finding:
 
 def next_step(ledger: Ledger) -> ProbeSpec | Finding:
     """The probe that is lacking most, or the finding."""
-    if (end := stopped(ledger)) is not None:
+    if (end := stopped(ledger, ledger.question.max_deaths)) is not None:
         return inconclusive(ledger, *end)
     if (other := other_cause(ledger)) is not None:
         return not_by_length(ledger.without(other.discarded), other.why)
@@ -128,8 +128,7 @@ def _lacking(ledger: Ledger) -> ProbeSpec | Finding:
             return step
         halted = True
     if halted:
-        most = ledger.question.max_deaths
-        return inconclusive(ledger, Halt.DEATHS, f"{ledger.deaths} deaths, and --max-deaths is {most}")
+        return inconclusive(ledger, Halt.DEATHS, spent(ledger, ledger.question.max_deaths))
     return conclude(ledger)
 
 

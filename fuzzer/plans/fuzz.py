@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from fuzzer.model import Finding, FindingKind, Halt, Observation, Outcome, ProbeSpec, Reproducer, Role, Side, side_of
 from fuzzer.plans.answers import Answers
 from fuzzer.plans.conditions import CONDITIONS, needed
+from fuzzer.plans.interruption import spent
 from fuzzer.plans.samples import Grounds, samples
 from fuzzer.plans.shrink import Asking, Shrink
 from fuzzer.plans.terms import SHORT
@@ -100,7 +101,7 @@ class Hunt:
             if (end := self.answers.ended(self.question)) is not None:
                 raise Ended(*end)
             if self.deaths >= self.question.max_deaths:
-                raise Ended(Halt.DEATHS, f"{self.deaths} deaths, and --max-deaths is {self.question.max_deaths}")
+                raise Ended(Halt.DEATHS, spent(self.answers, self.question.max_deaths))
             seen = yield self.answers.wait() or spec
             self._take(seen)
             if seen.outcome.is_evidence or fell_for_company(seen):

@@ -23,17 +23,19 @@ class Seen(Protocol):
     evidence: list[Observation]
 
 
-def stopped(ledger: Seen) -> tuple[Halt, str] | None:
+def stopped(ledger: Seen, max_deaths: int) -> tuple[Halt, str] | None:
     """Why nothing more can be asked, as a halt and a sentence.
 
     What ended a session does not end the run: one that was resumed asks again.
     """
-    return (_stopped_by(ledger, ledger.seen[-1]) or _tired(ledger)) if ledger.seen else None
+    return (_stopped_by(ledger, ledger.seen[-1], max_deaths) or _tired(ledger)) if ledger.seen else None
 
 
-def _stopped_by(ledger: Seen, last: Observation) -> tuple[Halt, str] | None:
+def _stopped_by(ledger: Seen, last: Observation, max_deaths: int) -> tuple[Halt, str] | None:
     if last.resumed_after:
         return None
+    if not last.revived and last.relapses:
+        return _relapsing(ledger, last, max_deaths)
     if not last.revived:
         return Halt.LOST, (
             f"the engine did not come back after {last.length} tokens: a supervisor that restarts only on failure "
@@ -46,6 +48,29 @@ def _stopped_by(ledger: Seen, last: Observation) -> tuple[Halt, str] | None:
         halt = Halt.UNUSABLE if shut else Halt.PROXY
         return halt, f"{last.reason}{advice}"
     return None
+
+
+def _relapsing(ledger: Seen, last: Observation, max_deaths: int) -> tuple[Halt, str]:
+    again = "1 time" if last.relapses == 1 else f"{last.relapses} times"
+    why = f"it dies again as it revives: {again} after {last.length} tokens"
+    step = "its log says of what; mend that, or keep requests away from it until it is warm"
+    if sum(seen.toll for seen in ledger.seen) >= max_deaths:
+        return Halt.DEATHS, f"{why}; {spent(ledger, max_deaths)}: {step}"
+    return Halt.LOST, f"{why}: {step}"
+
+
+def spent(ledger: Seen, max_deaths: int) -> str:
+    """A sentence: the deaths of --max-deaths are spent. It says what was counted that nobody would call a death."""
+    deaths = sum(seen.toll for seen in ledger.seen)
+    wedges = deaths - sum(seen.deaths for seen in ledger.seen)
+    relapses = sum(seen.relapses for seen in ledger.seen)
+    of_them = [
+        f"{wedges} of a wedged engine, which only a restart helps" if wedges else "",
+        f"{relapses} as it revived" if relapses else "",
+    ]
+    told = ", ".join(filter(None, of_them))
+    counted = f"{deaths} {'death' if deaths == 1 else 'deaths'}" + (f" ({told})" if told else "")
+    return f"{counted}, and --max-deaths is {max_deaths}"
 
 
 def _tired(ledger: Seen) -> tuple[Halt, str] | None:

@@ -69,7 +69,8 @@ def scouted_next(ledger: Ledger) -> ProbeSpec | None:
     """What the scout asks next; None once it has nothing more to ask, or may ask nothing."""
     question = ledger.question
     late = out_of_time(ledger.over_s, question.max_time_s, wait(ledger)) is not None
-    if _has_spent(ledger) or late or ledger.bounds.noisy or stopped(ledger) is not None or hits_are_missing(ledger):
+    is_over = _has_spent(ledger) or late or stopped(ledger, question.max_deaths) is not None
+    if is_over or ledger.bounds.noisy or hits_are_missing(ledger):
         return None
     steps = (need(ledger) for need in (wait, baseline, verify_lo, settle_doubt, narrow))
     step = next((step for step in steps if step is not None), None)
@@ -126,6 +127,8 @@ def _scouted_words(scout: Ledger, finding: Finding) -> str:
 
 
 def _given_up(scout: Ledger) -> str:
+    if scout.question.max_deaths <= COLD_DEATHS:
+        return f"--max-deaths {scout.question.max_deaths} leaves it none, and it takes {COLD_DEATHS + 1} or more"
     if _has_spent(scout):
         return f"the last {COLD_DEATHS} deaths of --max-deaths are the cold search's"
     if scout.bounds.noisy:

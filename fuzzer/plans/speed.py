@@ -10,6 +10,7 @@ from fuzzer.measure.reading import Mark
 from fuzzer.measure.speed import Cell, cells, measured
 from fuzzer.model import Finding, FindingKind, Halt, Observation, Outcome, ProbeSpec, Role, Side, side_of
 from fuzzer.plans.answers import Answers
+from fuzzer.plans.interruption import spent
 from fuzzer.plans.terms import SHORT, Terms
 from fuzzer.recommend import confidence_of
 
@@ -103,7 +104,7 @@ def _next_step(question: SpeedQuestion, answers: Answers) -> ProbeSpec | Finding
         return _finding(question, answers, None, "")
     if _affordable(question, answers, spec):
         return spec
-    why = f"{answers.deaths} deaths, and --max-deaths is {question.max_deaths}"
+    why = spent(answers, question.max_deaths)
     return _finding(question, answers, Halt.DEATHS, why)
 
 

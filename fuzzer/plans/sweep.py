@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from fuzzer.model import Finding, FindingKind, Halt, Observation, Outcome, ProbeSpec, Role, Side, side_of
 from fuzzer.plans.answers import Answers
+from fuzzer.plans.interruption import spent
 from fuzzer.plans.terms import SHORT, Terms
 from fuzzer.recommend import confidence_of
 
@@ -94,7 +95,7 @@ def _row(question: SweepQuestion, answers: Answers) -> ProbeSpec | Finding:
         if seen is None:
             if _affordable(question, answers, spec):
                 return spec
-            why = f"{answers.deaths} deaths, and --max-deaths is {question.max_deaths}"
+            why = spent(answers, question.max_deaths)
             return _finding(question, answers, Halt.DEATHS, why)
         if side_of(seen.outcome, question.fail_on) is not Side.GOOD and not question.keep_going:
             break

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from fuzzer.model import Finding, FindingKind, Halt, Observation, Outcome, ProbeSpec, Role, Side, side_of
 from fuzzer.plans.admitted import Item, admitted, over, passes
 from fuzzer.plans.answers import Answers
+from fuzzer.plans.interruption import spent
 from fuzzer.plans.terms import SHORT, Terms
 from fuzzer.recommend import confidence_of
 
@@ -123,7 +124,7 @@ def _next_item(question: VerifyQuestion, answers: Answers) -> ProbeSpec | Findin
         answer = answers.to(item.spec)
         if answer is None:
             if answers.deaths > question.max_deaths:
-                why = f"{answers.deaths} deaths, and --max-deaths is {question.max_deaths}"
+                why = spent(answers, question.max_deaths)
                 return _finding(question, answers, FindingKind.INCONCLUSIVE, why, halt=Halt.DEATHS)
             if item.spec.length > question.cap and question.max_deaths == 0:
                 why = "with --max-deaths 0 nothing above the cap is sent"

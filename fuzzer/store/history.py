@@ -271,8 +271,9 @@ def _observation(row: sqlite3.Row) -> Observation:
 
 
 def _after_revival(before: Observation, row: sqlite3.Row) -> Observation:
+    relapses = row["relapses"] if "relapses" in row.keys() else None  # noqa: SIM118  (a row is no mapping)
     return replace(
-        before,
+        before if relapses is None else before.relapsed(relapses),
         revival_s=row["took_s"],
         revived=bool(row["came_back"]),
         cost_s=before.cost_s if row["cost_s"] is None else row["cost_s"],

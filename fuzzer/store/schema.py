@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from sqlite_utils import Database
 
 APPLICATION_ID: Final = 0x63747866  # "ctxf": SQLite keeps it in the file's header
-VERSION: Final = 2  # how many migrations there are: the header's user_version
-READABLE: Final = 1  # the oldest version whose rows are read as they are: what came since are views
+VERSION: Final = 3  # how many migrations there are: the header's user_version
+READABLE: Final = 1  # the oldest version that is read as it is: what came since are views, and columns at the end
 
 # The tables whose rows are links, in the order in which a run's first rows are written.
 LINKED: Final = (
@@ -255,3 +255,8 @@ def _runs(db: Database) -> None:
 @migrations(name="0002_coverage")
 def _coverage(db: Database) -> None:
     db.execute(COVERAGE)
+
+
+@migrations(name="0003_relapses")
+def _relapses(db: Database) -> None:
+    db.execute("ALTER TABLE revivals ADD COLUMN relapses INTEGER")

@@ -138,10 +138,12 @@ class Store(History):
         came_back: bool,
         cost_s: float | None = None,
         canaries: int | None = None,
+        relapses: int | None = None,
     ) -> None:
-        """The engine serves again, or has not come back in time.
+        """The engine serves again, or has not come back in time, or not yet.
 
-        `seq` is the probe that pays for it (None: nobody); `cost_s` and `canaries` are that observation's new ones.
+        `seq` is the probe that pays for it (None: nobody); `cost_s`, `canaries` and `relapses` are that observation's
+        new ones.
         """
         self._append(
             "revivals",
@@ -152,6 +154,7 @@ class Store(History):
             came_back=int(came_back),
             cost_s=cost_s,
             canaries=canaries,
+            relapses=relapses,
         )
 
     def canary(self, run: str, canary: Canary, *, at_s: float, purpose: str, seq: int | None = None) -> None:

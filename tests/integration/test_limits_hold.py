@@ -78,6 +78,34 @@ async def test_deaths_while_reviving_are_waited_out(tmp_path: Path) -> None:
     assert 200 <= result.finding.last_good <= 300
 
 
+def young(until_s: float) -> World:
+    """Each life dies of its first request while it is young."""
+    dies = {"when": f"AGE < {until_s} and N == 1", "at": "arrival", "last_words": "still warming up"}
+    return World.from_dict({**DEADLY, "rules": [*DEADLY["rules"], dies]})
+
+
+async def test_an_engine_that_dies_of_canaries_is_not_killed_beyond_the_budget(tmp_path: Path) -> None:
+    """What it dies of while it is waited for is told, and is of --max-deaths."""
+    async with running(young(until_s=60.0)) as simulation:
+        result = await play(flags(simulation.url, tmp_path, max_deaths=3), lo=200, hi=400)
+        deaths = simulation.deaths
+    assert deaths == result.run_row.deaths == sum(seen.deaths for seen in result.observations) == 3
+    assert result.finding.halt is Halt.DEATHS
+    assert "it dies again as it revives: " in result.finding.reason
+    assert "and --max-deaths is 3" in result.finding.reason
+
+
+async def test_a_life_that_died_young_buys_the_next_one_time(tmp_path: Path) -> None:
+    async with running(young(until_s=1.5)) as simulation:
+        result = await play(flags(simulation.url, tmp_path), lo=280, hi=340, resolution=64)
+        deaths = simulation.deaths
+    assert deaths == result.run_row.deaths == sum(seen.deaths for seen in result.observations)
+    assert all(seen.revived and seen.relapses <= 1 for seen in result.observations)
+    assert any(seen.relapses for seen in result.observations)
+    assert result.finding.last_good is not None
+    assert 280 <= result.finding.last_good <= 300
+
+
 async def test_a_neighbour_that_arrives_in_the_middle_is_seen(tmp_path: Path) -> None:
     world = {"limit": {"tokens": 4096}, "rules": [{"when": "P > 250", "symptom": "slow", "seconds": 1.5}]}
     async with running(World.from_dict(world)) as simulation, anyio.create_task_group() as tasks:

@@ -18,7 +18,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fuzzer.evidence import Canary
+from fuzzer.journal import StoreJournal
 from fuzzer.model import Confidence, Corroboration, Finding, FindingKind, Flaky, Observation, Outcome, ProbeSpec, Role
+from fuzzer.relapse import Relapse
+from fuzzer.revival import Revival
 from fuzzer.store import History, Intent, NoSuchRun, RunRecord, Store, StoreError, TargetLocked
 from fuzzer.store.schema import APPLICATION_ID, LINKED, VERSION, migrations
 from targets.base import DraftCounts, Fault, Health
@@ -155,6 +158,24 @@ def test_a_revival_that_is_known_later_joins_its_observation(store: Store) -> No
     assert store.observations(run) == [replace(DEATH, revival_s=6.25, revived=False, cost_s=12.75, canaries=3)]
     store.revived(run, 1, at_s=99.0, took_s=90.0, came_back=True)
     assert store.observations(run) == [replace(DEATH, revival_s=90.0, revived=True, cost_s=12.75, canaries=3)]
+
+
+def test_a_death_while_it_is_waited_for_is_on_record_at_once(store: Store) -> None:
+    """Also where the wait never ended: the session was killed in it. What is known later replaces what was known."""
+    run = store.begin(RECORD)
+    store.intend(run, intent(1))
+    store.complete(run, DEATH, {})
+    journal, waiting = StoreJournal(store, run), DEATH
+    for relapses in (1, 2):
+        waiting = replace(DEATH, canaries=relapses).relapsed(relapses)
+        relapse = Relapse(Corroboration.PROVEN, "EngineDead", Canary(ok=False, duration_s=0.1, status=500))
+        journal.relapsed(waiting, relapse, at_s=5.0 + relapses, took_s=float(relapses))
+    assert store.observations(run) == [replace(waiting, revival_s=2.0, revived=False)]
+    assert (waiting.deaths, store.observations(run)[0].toll) == (DEATH.deaths + 2, DEATH.deaths + 2)
+    assert [(death.seq, death.signature) for death in store.deaths(run)] == [(None, "EngineDead")] * 2
+    back = replace(waiting, revival_s=9.0, revived=True, cost_s=12.75)
+    journal.revived(back, Revival(came_back=True, took_s=9.0, relapses=2), at_s=20.0)
+    assert store.observations(run) == [back]
 
 
 def test_an_intent_without_an_outcome_is_open_until_it_is_closed(store: Store) -> None:

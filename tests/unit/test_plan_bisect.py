@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from fuzzer.cli.exits import Exit, exit_of
-from fuzzer.model import FAIL_ON_DEFAULT, FindingKind, Halt, Observation, Outcome, ProbeSpec, Role
+from fuzzer.model import FAIL_ON_DEFAULT, Baseline, FindingKind, Halt, Observation, Outcome, ProbeSpec, Role
 from fuzzer.plans.bisect import BisectQuestion, bisect, next_step
 from fuzzer.plans.forecast import bracket_of, forecast
 from fuzzer.plans.ledger import Ledger
@@ -636,3 +636,21 @@ def test_a_single_probe_says_what_it_showed() -> None:
     assert (bad.finding.kind, bad.finding.first_bad) == (FindingKind.DEATH, 200_000)
     refused = play(single(question), World(limit=100_000).answer)
     assert (refused.finding.kind, refused.finding.first_rejected) == (FindingKind.CLEAN_LIMIT, 200_000)
+
+
+# --- what cannot be told ---
+
+
+@pytest.mark.parametrize(
+    ("at", "words"),
+    [(64, "the short baseline already repeats one token"), (LO, f"an answer to {LO} tokens passed, but repeats")],
+)
+def test_where_good_answers_repeat_themselves_garbled_ones_cannot_be_told(at: int, words: str) -> None:
+    world = World()
+
+    def answer(spec: ProbeSpec) -> Observation:
+        return replace(world.answer(spec), yardstick=Baseline(repeats=spec.length == at))
+
+    assert any(said.startswith(words) for said in play(bisect(BisectQuestion(lo=LO, hi=HI)), answer).finding.assumes)
+    quiet = BisectQuestion(lo=LO, hi=HI, fail_on=FAIL_ON_DEFAULT - {Outcome.GARBLED})
+    assert not any("repeats" in said for said in play(bisect(quiet), answer).finding.assumes)

@@ -1,0 +1,77 @@
+"""How many deaths may a run still risk, and which observation pays for those while the engine is waited for?
+
+Invariant: what was seen to die is on record before anything else is asked of the engine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
+
+from fuzzer.events import EngineDied
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from fuzzer.events import Event
+    from fuzzer.model import Observation
+    from fuzzer.relapse import Relapse
+    from fuzzer.revival import Revival
+
+
+class Journal(Protocol):
+    """Where it is recorded. Every call has reached the disk when it returns."""
+
+    def relapsed(self, seen: Observation, relapse: Relapse, *, at_s: float, took_s: float) -> None: ...
+
+    def revived(self, seen: Observation, revival: Revival, *, at_s: float) -> None: ...
+
+
+@dataclass(slots=True)
+class Account:
+    """What the deaths of a run come to. `last` is the last observation: it pays until the next one is there."""
+
+    journal: Journal
+    emit: Callable[[Event], None]
+    now: Callable[[], float]
+    max_deaths: int
+    last: Observation | None = None
+    died_at: float | None = None  # active seconds
+    spent: int = 0
+    relapses: int = 0
+
+    def charge(self, observations: Iterable[Observation]) -> None:
+        """The next observations, in their order."""
+        for seen in observations:
+            self.spent += seen.toll
+            self.relapses += seen.relapses
+            self.last = seen
+
+    def spares(self, more: int = 0) -> bool:
+        """Can one more death be afforded, with so many that are not charged yet?"""
+        return self.spent + more < self.max_deaths
+
+    def bury(self, relapse: Relapse, took_s: float) -> bool:
+        """The engine died again, `took_s` seconds into the wait for it. Can one more death be afforded?"""
+        self.died_at = self.now()
+        self.spent += 1
+        self.relapses += 1
+        if self.last is not None:
+            canaries = self.last.canaries + (relapse.canary is not None)
+            self.last = replace(self.last.relapsed(self.last.relapses + 1), canaries=canaries)
+            self.journal.relapsed(self.last, relapse, at_s=self.died_at, took_s=took_s)
+        self.emit(EngineDied(None, None, relapse.signature, relapse.corroboration))
+        return self.spares()
+
+    def settle(self, revival: Revival, waited_s: float = 0.0) -> Observation:
+        """The wait is over: the last observation as it is now. It costs `waited_s` seconds more than before."""
+        assert self.last is not None
+        self.last = replace(
+            self.last,
+            revival_s=revival.took_s,
+            revived=revival.came_back,
+            cost_s=self.last.cost_s + waited_s,
+            canaries=self.last.canaries + len(revival.canaries),
+        )
+        self.journal.revived(self.last, revival, at_s=self.now())
+        return self.last

@@ -1,0 +1,40 @@
+"""Is what stands in the way told as it was counted: deaths, wedges, relapses?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from fuzzer.model import Halt, Observation, Outcome, ProbeSpec, Role
+from fuzzer.plans.answers import Answers
+from fuzzer.plans.interruption import spent, stopped
+
+SPEC = ProbeSpec(length=300, output_tokens=8, role=Role.SEARCH, reason="")
+DEATH = Observation(1, SPEC, Outcome.DEATH, 300, "inferred", deaths=1, blames="this")
+WEDGE = Observation(2, SPEC, Outcome.HANG, 300, "inferred", wedged=True)
+
+
+@pytest.mark.parametrize(
+    ("seen", "counted"),
+    [
+        ([DEATH], "1 death, and --max-deaths is 1"),
+        ([DEATH, DEATH], "2 deaths, and"),
+        ([WEDGE], "1 death (1 of a wedged engine, which only a restart helps), and"),
+        ([DEATH.relapsed(2)], "3 deaths (2 as it revived), and"),
+        ([WEDGE.relapsed(1)], "2 deaths (1 of a wedged engine, which only a restart helps, 1 as it revived), and"),
+    ],
+)
+def test_deaths_are_told_as_they_were_counted(seen: list[Observation], counted: str) -> None:
+    answers = Answers(seen)
+    assert spent(answers, 1).startswith(counted)
+    assert answers.deaths == sum(one.toll for one in seen)
+
+
+@pytest.mark.parametrize(("max_deaths", "halt"), [(3, Halt.DEATHS), (4, Halt.LOST)])
+def test_an_engine_that_dies_again_and_again_is_not_said_to_be_left_alone(max_deaths: int, halt: Halt) -> None:
+    end = stopped(Answers([replace(DEATH.relapsed(2), revived=False)]), max_deaths)
+    assert end is not None
+    assert end[0] is halt
+    assert end[1].startswith("it dies again as it revives: 2 times after 300 tokens")
+    assert "supervisor" not in end[1]

@@ -1,0 +1,100 @@
+"""Is a death while the engine is waited for counted once, and mere unreadiness never?"""
+
+from __future__ import annotations
+
+import pytest
+
+from fuzzer.evidence import Canary
+from fuzzer.model import Corroboration
+from fuzzer.relapse import FIRST_PATIENCE_S, Look, Vigil
+from targets.base import Fault, Health, Scrape
+
+GREEN, LOADING = Health(0.0, 200), Health(0.0, 503)
+REFUSED, SILENT = Health(0.0, fault=Fault.REFUSED), Health(0.0, fault=Fault.TIMEOUT)
+SANG = Canary(ok=True, duration_s=0.1, status=200)
+CUT = Canary(ok=False, duration_s=0.1, fault="cut")
+TURNED_DOWN = Canary(ok=False, duration_s=0.1, fault="refused")
+SAYS_DEAD = Canary(ok=False, duration_s=0.1, status=500, error="EngineCore encountered an issue")
+ERRS = Canary(ok=False, duration_s=0.1, status=500, error="no valid text")
+NOT_READY = Canary(ok=False, duration_s=0.1, status=503, error="loading the model")
+HANGS = Canary(ok=False, duration_s=9.0, fault="timeout", timed_out=True)
+
+
+def life(number: int) -> Scrape:
+    return Scrape(0.0, {"process_start_time_seconds": float(number)})
+
+
+def relapses(vigil: Vigil, *seen: tuple[Health, Scrape | None, Canary | None]) -> list[Corroboration]:
+    """What the looks show, a second apart, each with the canary that was sent after it."""
+    shown = []
+    for at, (health, scrape, canary) in enumerate(seen):
+        relapse = vigil.see(Look(float(at), health, scrape))
+        shown += [] if relapse is None else [relapse.corroboration]
+        if canary is not None:
+            vigil.sang(canary)
+    return shown
+
+
+def test_another_process_is_proof_whatever_became_of_the_canary() -> None:
+    vigil = Vigil(life(1), ended=True)
+    looks = [(GREEN, life(number), canary) for number, canary in ((1, CUT), (2, CUT), (3, HANGS), (4, SANG))]
+    assert relapses(vigil, *looks) == [Corroboration.PROVEN] * 2
+    assert vigil.born == life(4)
+
+
+@pytest.mark.parametrize("canary", [CUT, TURNED_DOWN, SAYS_DEAD, ERRS])
+def test_where_no_process_is_told_of_a_lost_canary_after_green_health_is_a_presumption(canary: Canary) -> None:
+    vigil = Vigil(None, ended=True)
+    assert relapses(vigil, (GREEN, None, canary), (Health(0.0, fault=Fault.RESET), None, None)) == [
+        Corroboration.PRESUMED
+    ]
+    assert relapses(vigil, (GREEN, None, canary), (REFUSED, None, None)) == [Corroboration.PROVEN]
+
+
+@pytest.mark.parametrize("health", [LOADING, REFUSED, SILENT])
+@pytest.mark.parametrize("canary", [CUT, TURNED_DOWN, ERRS, NOT_READY, HANGS])
+def test_what_is_not_ready_has_not_died(health: Health, canary: Canary) -> None:
+    vigil = Vigil(None, ended=True)
+    assert relapses(vigil, *[(health, None, canary)] * 3, (GREEN, life(2), NOT_READY), (LOADING, None, HANGS)) == []
+
+
+@pytest.mark.parametrize("canary", [ERRS, NOT_READY, HANGS, TURNED_DOWN])
+def test_a_canary_that_fails_while_health_stays_green_is_no_death(canary: Canary) -> None:
+    assert relapses(Vigil(None, ended=True), *[(GREEN, None, canary)] * 3) == []
+
+
+def test_the_same_process_that_goes_on_is_proof_of_life() -> None:
+    assert relapses(Vigil(life(1), ended=True), (GREEN, life(2), CUT), (GREEN, life(2), SANG)) == []
+
+
+def test_a_life_that_came_and_went_between_two_looks_says_so_itself() -> None:
+    """Nobody listened; then somebody answered that it is dead: that is not the life whose end is counted."""
+    vigil = Vigil(life(1), ended=True)
+    assert relapses(vigil, (REFUSED, None, SAYS_DEAD), (REFUSED, None, None)) == [Corroboration.PROVEN]
+
+
+def test_a_wedged_engine_that_is_killed_dies_the_death_that_is_counted() -> None:
+    vigil = Vigil(None, ended=False)
+    assert relapses(vigil, (GREEN, None, HANGS), (GREEN, None, CUT), (REFUSED, None, TURNED_DOWN)) == []
+    assert relapses(vigil, (GREEN, None, CUT), (GREEN, None, None)) == [Corroboration.PRESUMED]
+
+
+def test_what_an_earlier_wait_has_taught_need_not_be_learnt_again() -> None:
+    vigil = Vigil(None, ended=True, wary=2)
+    looks = [Look(at_s, GREEN) for at_s in (0.0, 1.5 * FIRST_PATIENCE_S, 2 * FIRST_PATIENCE_S)]
+    assert [vigil.see(look) or vigil.is_young(look) for look in looks] == [True, True, False]
+
+
+def test_each_life_that_dies_young_buys_the_next_one_twice_the_time() -> None:
+    vigil, at_s, waits = Vigil(life(0), ended=True), 0.0, []
+    for number in range(1, 5):
+        look = Look(at_s, GREEN, life(number))
+        vigil.see(look)
+        began = at_s
+        while vigil.is_young(look):
+            at_s += 0.5
+            look = Look(at_s, GREEN, life(number))
+            vigil.see(look)
+        waits.append(at_s - began)
+        vigil.sang(CUT)
+    assert waits == [0.0, FIRST_PATIENCE_S, 2 * FIRST_PATIENCE_S, 4 * FIRST_PATIENCE_S]
