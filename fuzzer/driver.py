@@ -154,6 +154,8 @@ class Driver:
             raise Interrupted(self.run)
         if _needs_revival(seen):
             seen = await self._come_back(seen, evidence)
+            if seen.revived:
+                await self._compare_limits()
         self.standing = self.standing.after(seen)
         self.emit(ProbeEnded(seen))
         await self._mark()
@@ -245,6 +247,14 @@ class Driver:
         if self.rig.stop.is_set() and not revival.came_back:
             raise Interrupted(self.run)
         return self._account.settle(revival, waited_s)
+
+    async def _compare_limits(self) -> None:
+        """Whoever helped the engine back may have given it another window: then a finding would speak for both."""
+        was, now = self.rig.limit, await self.rig.target.limit()
+        if was and now and was != now:
+            text = f"the target advertised a limit of {was} tokens; since it came back it is {now}"
+            self.emit(Note(text, level="warning"))
+            self.journal.note(text, self.now())
 
     async def _find_serving(self, spec: ProbeSpec) -> Observation | None:
         """Before a run goes on: whoever is there must serve. Raises TargetLost where nobody does.

@@ -281,6 +281,10 @@ class Target(Protocol):
 
     async def survey(self) -> Survey: ...
 
+    async def limit(self) -> int | None:
+        """What it advertises now as its max_model_len, tokens; None where nothing tells."""
+        ...
+
     async def health(self) -> Health: ...
 
     async def metrics(self) -> Scrape | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from targets import proxies, refusals
 from targets.answer import Answer
@@ -14,7 +14,7 @@ from targets.metrics import scrape
 from targets.scout import MODELS, Scout, choose, entries, limits_of, refuse_unusable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from targets.address import Address
     from targets.base import ProxySign, Refusal, Reply, Scrape
@@ -62,11 +62,8 @@ class OpenAITarget:
         refuse_unusable(await scout.get(MODELS), self._address, self.traits)
         listed = entries(await scout.json(MODELS))
         self._model = choose(self._model, listed, self.traits)
-        ours = next((entry for entry in listed if entry["id"] == self._model), listed[0] if len(listed) == 1 else {})
-        limits = limits_of(ours)
-        for source, value in await scout.find(self.traits.limits, self._model):
-            if number := count(value):
-                limits[source] = number
+        ours = self._ours(listed)
+        limits = await self._limits(scout, ours)
         tokenized = await self._tokenized("a")
         has_tokenize = tokenized is not None and token_ids(tokenized) is not None
         if self.traits.tokenizing is not None and self.traits.tokenizing.tells_limit:
@@ -90,6 +87,23 @@ class OpenAITarget:
             model_path=string(ours.get("root")),
             slots=slots[0] if slots else None,
         )
+
+    async def limit(self) -> int | None:
+        scout = Scout(self._http, self._address)
+        limits = await self._limits(scout, self._ours(entries(await scout.json(MODELS))))
+        return next(iter(limits.values()), None)
+
+    def _ours(self, listed: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+        """The entry of our model."""
+        return next((entry for entry in listed if entry["id"] == self._model), listed[0] if len(listed) == 1 else {})
+
+    async def _limits(self, scout: Scout, ours: Mapping[str, Any]) -> dict[str, int]:
+        """What names a limit, best first."""
+        limits = limits_of(ours)
+        for source, value in await scout.find(self.traits.limits, self._model):
+            if number := count(value):
+                limits[source] = number
+        return limits
 
     async def health(self) -> Health:
         got = await self._http.fetch("GET", self._health_url, within_s=POLL_S, limit=1 << 16)

@@ -37,10 +37,12 @@ def _stopped_by(ledger: Seen, last: Observation, max_deaths: int) -> tuple[Halt,
     if not last.revived and last.relapses:
         return _relapsing(ledger, last, max_deaths)
     if not last.revived:
-        return Halt.LOST, (
-            f"the engine did not come back after {last.length} tokens: a supervisor that restarts only on failure "
-            "leaves an exit with status 0 alone; Restart=always does not"
+        advice = (
+            "it is there and does not work, so that nobody restarts it: let --on-death do that"
+            if last.wedged
+            else "a supervisor that restarts on failure leaves an exit with status 0 alone; Restart=always does not"
         )
+        return Halt.LOST, f"the engine did not come back after {last.length} tokens: {advice}"
     if last.outcome is Outcome.INFRA:
         advice = f": {last.next_step}" if last.next_step else ""
         # What a short prompt got past and a long one does not is a limit on the way, unless the way itself is shut.

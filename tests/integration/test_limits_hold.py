@@ -17,11 +17,12 @@ import pytest
 
 from fuzzer.cli import questions, session
 from fuzzer.cli.flags import CommonFlags
+from fuzzer.events import Event, Note
 from fuzzer.model import FindingKind, Halt, Outcome
 from fuzzer.store import History
 from targets.sim import running
 from targets.sim.world import World
-from tests.integration.playing import play
+from tests.integration.playing import QUICK, play
 from tests.integration.staging import staged, well
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(180)]
@@ -245,3 +246,25 @@ async def test_a_narrow_locale_shows_escapes_and_ends_no_run(tmp_path: Path) -> 
         out, err = await ended(process)
     assert process.returncode == 0, err.decode()
     assert out.isascii()
+
+
+async def test_another_window_after_a_revival_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World.from_dict({"limit": {"tokens": 4096}, "rules": [{"when": "P > 300"}], "restart": {"delay_s": 0.05}})
+    notes: list[str] = []
+
+    def listen(event: Event) -> None:
+        if isinstance(event, Note):
+            notes.append(event.text)
+
+    async with running(world) as sim:
+        flags = CommonFlags(url=sim.url, db=tmp_path / "runs.db")
+        async with session.opened(flags, pace=QUICK, sample_s=0.1) as opened:
+            assert await opened.target.limit() == 4096
+            asked = questions.to_bisect(opened, {"lo": 299, "hi": 302}, [])
+
+            async def since_it_came_back() -> int:
+                return 2048
+
+            monkeypatch.setattr(opened.target, "limit", since_it_came_back)
+            await opened.run("bisect", questions.Asked("bisect", asked), [listen], anyio.Event())
+    assert "the target advertised a limit of 4096 tokens; since it came back it is 2048" in notes

@@ -82,6 +82,9 @@ class Engine:
     async def survey(self) -> Survey:
         return Survey("vllm", "0.30.0", ("m",), "m", has_tokenize=True, has_metrics=True)
 
+    async def limit(self) -> int | None:
+        return None
+
     async def health(self) -> Health:
         self.polls.append(time.monotonic())
         self.requests.append(time.monotonic())

@@ -38,3 +38,11 @@ def test_an_engine_that_dies_again_and_again_is_not_said_to_be_left_alone(max_de
     assert end[0] is halt
     assert end[1].startswith("it dies again as it revives: 2 times after 300 tokens")
     assert "supervisor" not in end[1]
+
+
+@pytest.mark.parametrize(("lost", "advice"), [(DEATH, "Restart=always"), (WEDGE, "--on-death")])
+def test_who_does_not_come_back_is_helped_by_what_helps(lost: Observation, advice: str) -> None:
+    end = stopped(Answers([replace(lost, revived=False)]), 12)
+    assert end is not None
+    assert end[0] is Halt.LOST
+    assert advice in end[1]
