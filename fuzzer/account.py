@@ -1,6 +1,7 @@
 """How many deaths may a run still risk, and which observation pays for those while the engine is waited for?
 
-Invariant: what was seen to die is on record before anything else is asked of the engine.
+Invariant: what was seen to die is on record before anything else is asked of the engine; but for deaths while a lost
+tokenizer is waited for, which are recorded with the probe that needs it.
 """
 
 from __future__ import annotations

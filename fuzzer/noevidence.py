@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # Cuts of earlier streams within this share of each other are one clock's doing, not an engine's.
 SAME_CLOCK = 0.05
 _SHUT = {"auth", "redirect", "not-found"}  # not by the length: the way itself is shut
-_HIDES_A_FAILURE = {"broken", "deadline", "blocked"}
+_HIDES_A_FAILURE = {"broken", "deadline", "blocked", "body-limit"}
 NOT_TAKEN = "the target does not take this request: try --mode text, or another --content"
 _FOR_ITS_SIZE = (
     "what is shorter passes with the same key and --url, so it is a limit on request bodies, or a firewall: raise it "
@@ -120,10 +120,16 @@ def door(e: Evidence) -> Verdict | None:
 def answered_by_another(e: Evidence) -> Verdict | None:
     """A gateway that falls back to another model hides what became of ours, canary and all."""
     ours = e.baseline.model if e.baseline is not None else ""
-    if not ours or e.reply.model in {"", ours} or death_proof(e) is not None:
+    alike = _bare(ours) == _bare(e.reply.model)
+    if not ours or not e.reply.model or alike or death_proof(e) is not None:
         return None
     step = "switch the gateway's fallbacks off, or ask the engine itself by its own --url"
     return Verdict(Outcome.INFRA, f"{e.reply.model} answered in the place of {ours}", next_step=step)
+
+
+def _bare(model: str) -> str:
+    """A model's name without its provider's: gateways spell both ways."""
+    return model.rpartition("/")[2].casefold()
 
 
 def cut_by_a_clock(e: Evidence) -> Verdict | None:

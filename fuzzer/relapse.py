@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from targets.base import Health, Scrape
 
 FIRST_PATIENCE_S = 2.0
+LONGEST_PATIENCE_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,8 @@ class Vigil:
     _well_since_s: float | None = None
     _was_well: bool = False
     _was_refused: bool = False
+    _was_down: bool = False  # health has said no since the last death, so that its yes says something
+    _has_sung: bool = False  # a canary of this life
     _canary: Canary | None = None
 
     def see(self, look: Look) -> Relapse | None:
@@ -64,6 +67,7 @@ class Vigil:
         if relapse is not None:
             self.relapses += 1
             self.died, self.born, self.ended, self._well_since_s = self.born or self.died, None, True, None
+            self._was_down = self._has_sung = False
         self.ended = self.ended or look.health.gone
         if self.born is None and look.scrape is not None and self._is_another_life(look.scrape):
             self.born = look.scrape
@@ -71,6 +75,7 @@ class Vigil:
             self._well_since_s = None
         elif self._well_since_s is None:
             self._well_since_s = look.at_s
+        self._was_down = self._was_down or not look.health.ok
         self._was_well, self._was_refused = look.health.ok, look.health.fault is Fault.REFUSED
         self._canary = None
         return relapse
@@ -78,13 +83,14 @@ class Vigil:
     def sang(self, canary: Canary) -> None:
         """What came of a canary that was sent after the last look."""
         self._canary, self._was_well = canary, self._was_well or canary.ok
+        self._has_sung = self._has_sung or canary.ok
 
     def is_young(self, look: Look) -> bool:
         """Must it be let alone for now? Each life that died young buys the next one twice the time to get well."""
         lessons = self.wary + self.relapses
         if lessons == 0 or self._well_since_s is None:
             return False
-        return look.at_s - self._well_since_s < FIRST_PATIENCE_S * 2.0 ** (lessons - 1)
+        return look.at_s - self._well_since_s < min(LONGEST_PATIENCE_S, FIRST_PATIENCE_S * 2.0 ** (lessons - 1))
 
     def _is_another_life(self, scrape: Scrape) -> bool:
         if self.died is None:
@@ -102,7 +108,9 @@ class Vigil:
         if canary is None:
             return None
         was_lost = _is_lost(canary) or (_is_failed(canary) and _went_down(look.health))
-        if (is_a_life and self._was_well and was_lost) or (self._was_refused and _says_it_died(canary)):
+        # Health that always says yes says nothing: then the dead one that answers is no new life.
+        is_known = self.born is not None or self._has_sung or self._was_down or not look.health.ok
+        if (is_a_life and is_known and self._was_well and was_lost) or (self._was_refused and _says_it_died(canary)):
             refused = look.health.fault is Fault.REFUSED
             return Relapse(Corroboration.PROVEN if refused else Corroboration.PRESUMED, _words(canary), canary)
         return None

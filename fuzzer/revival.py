@@ -126,8 +126,8 @@ class _Waiting:
         look = await self.look()
         again = f", died again {self.vigil.relapses}x" if self.vigil.relapses else ""
         self.tell(look.at_s, _spell(look.health) + again)
-        if self.spent or self.vigil.is_young(look):
-            return False
+        if self.spent or (self.vigil.is_young(look) and look.at_s < self.rig.settings.revival_timeout_s / 2):
+            return False  # later nobody is too young to be asked: else no canary would be sent at all
         canary = await self._canary()
         if canary.ok:
             self.sung.append(canary)

@@ -60,7 +60,8 @@ def way_is_shut(e: Evidence) -> str | None:
     canary = e.canary
     if canary is None or canary.ok or canary.busy or canary_hangs(e):
         return None
-    refused = canary.status is not None and (300 <= canary.status < 500) and not tells_of_failure(canary.error)
+    excused = canary.status in {400, 422} and tells_of_failure(canary.error)
+    refused = canary.status is not None and (300 <= canary.status < 500) and not excused
     return describe_canary(canary) if refused or canary.fault in {Fault.TLS, Fault.PROXY} else None
 
 

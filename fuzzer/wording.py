@@ -20,8 +20,12 @@ _GONE = r"(?:dead|died|crashed|exited|terminated|killed|no longer running|unexpe
 # Engines, and what runs them, that announce a death.
 _LAST_WORDS = re.compile(
     rf"EngineCore encountered|EngineDead|\b{_WHO}(?:\s{{1,3}}(?:process|loop))?{_HAS}\s{{1,3}}{_GONE}"
-    r"|cuda\s*error|illegal memory access|device-side assert|cb_worker_dead"
-    r"|upstream connect error.{0,120}(?:connection termination|remote connection failure|connection refused)",
+    r"|cuda\s*error|illegal memory access|device-side assert|cb_worker_dead",
+    re.IGNORECASE | re.DOTALL,
+)
+# A proxy's words for it. It says the same of an engine that is not there yet.
+_LOST_UPSTREAM = re.compile(
+    r"upstream connect error.{0,120}(?:connection termination|remote connection failure|connection refused)",
     re.IGNORECASE | re.DOTALL,
 )
 # What no refusal says: the machine failed, and whoever hid it behind a 4xx did not look.
@@ -48,18 +52,19 @@ def words(reply: Reply) -> str:
 
 
 def says_dead(reply: Reply) -> bool:
-    """True where the answer's own words claim that the engine is dead."""
-    return announces_death(_all_words(reply))
+    """True where the answer's own words, or a proxy's, claim that the engine is dead."""
+    said = _all_words(reply)
+    return announces_death(said) or bool(_LOST_UPSTREAM.search(said))
 
 
 def announces_death(said: str) -> bool:
-    """True where words claim that an engine is dead."""
+    """True where an engine's own words claim that it is dead."""
     return bool(_LAST_WORDS.search(said))
 
 
 def tells_of_failure(said: str) -> bool:
     """True where words name a failure of the machine, a death among them."""
-    return bool(_FAILURE.search(said) or _LAST_WORDS.search(said))
+    return bool(_FAILURE.search(said) or _LAST_WORDS.search(said) or _LOST_UPSTREAM.search(said))
 
 
 def refuses_by_failure(reply: Reply) -> bool:

@@ -93,7 +93,10 @@ ctxfuzz probe 256K --url http://localhost:8000 --output-tokens 1 --json
 @click.argument("length", metavar="LENGTH", type=values.length)
 @probing
 def probe(flags: CommonFlags, length: int) -> None:
-    """Send one prompt of LENGTH tokens and watch the engine."""
+    """Send one prompt of LENGTH tokens and watch the engine.
+
+    With --cache warm it is sent twice: the first time there is nothing of it in the cache.
+    """
     from fuzzer.cli import conduct  # noqa: PLC0415  (heavy)
 
     conduct.probe(flags, length)

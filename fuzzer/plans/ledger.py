@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from fuzzer.model import Corroboration, Observation, Outcome, Role, Side, side_of
 from fuzzer.plans.tally import Bounds, Tally
-from fuzzer.plans.warmth import is_served, longest_read
+from fuzzer.plans.warmth import is_served
 from fuzzer.recommend import is_sound, passes_needed
 from fuzzer.search import Costs
 from fuzzer.search.costs import DEATH_IN_PASSES
@@ -54,7 +54,7 @@ class Ledger:
         self.deaths = 0
         self.costs = Costs()
         self.refill_s = 0.0  # what it takes to read into an empty cache what a death has thrown out of it
-        self._longest = 0  # tokens of a warm prompt that this life of the engine has read
+        self.longest = 0  # tokens of a warm prompt that this life of the engine has read
         self._unserved: set[int] = set()  # warm prompts, by `seq`, that the cache could not serve whole
         self._drafted: int | None = None
         self._doubted: Counter[tuple[int, int]] = Counter()
@@ -76,9 +76,9 @@ class Ledger:
         """Take one more observation, in the order in which they were made."""
         self.deaths += seen.toll
         is_fresh = self._is_fresh(seen)
-        if self.whole and not is_served(seen, self._longest):
+        if self.whole and not is_served(seen, self.longest):
             self._unserved.add(seen.seq)
-        self._longest = 0 if seen.deaths or seen.wedged else max(self._longest, longest_read([seen]))
+        self.longest = 0 if seen.deaths or seen.wedged else max(self.longest, self._read(seen))
         self.seen.append(seen)
         if not self.question.owns(seen.spec):
             return
@@ -90,6 +90,11 @@ class Ledger:
         else:
             return
         self.bounds = self._bounds()
+
+    def _read(self, seen: Observation) -> int:
+        """Of how many tokens the cache has the beginning of warm prompts now: of what passed, by --fail-on."""
+        is_read = seen.spec.cache == "warm" and side_of(seen.outcome, self.question.fail_on) is Side.GOOD
+        return max(seen.length, seen.spec.length) if is_read else 0
 
     @property
     def draft_tokens(self) -> int | None:

@@ -40,7 +40,7 @@ class Stages:
     def __init__(self, question: BisectQuestion, facts: Iterable[Observation] = ()) -> None:
         warm = replace(question, cache="warm")
         self.scout = Ledger(warm, whole=False) if question.cache == "mixed" else None
-        self.search = Ledger(turned(question) if question.is_turned else question)
+        self.search = Ledger(turned(question) if question.is_turned else question, whole=not question.is_turned)
         self.is_scouting = self.scout is not None
         for fact in facts:
             self.take(fact)

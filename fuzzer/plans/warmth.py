@@ -26,20 +26,21 @@ def prime(ledger: Ledger, step: ProbeSpec) -> ProbeSpec | None:
 
     The short prompt comes before the long one: then nothing long is read without any hit, as in the life that the
     long one is known from. Last comes the probe itself, for the most that a cache can serve of a prompt is the prompt;
-    but not where it is beside the line, or where a hint is all that is wanted.
+    but not where it is beside the line, or has failed at that already, or where a hint is all that is wanted.
     """
     known = ledger.bounds.last_good
     if step.cache != "warm" or step.role in UNPRIMED or known is None or ledger.question.is_turned:
         return None
     life = list(takewhile(lambda seen: not (seen.deaths or seen.wedged), reversed(ledger.seen)))
-    longest = longest_read(life)
+    longest = ledger.longest
     tried = {seen.spec.length for seen in life if seen.outcome.is_evidence}
     for length in (ledger.question.baseline, min(known, step.length)):
         if longest < length and length not in tried:
             return ledger.question.spec(length, Role.PRIME, "so that the prefix is in this engine's cache")
     on_line = step.output_tokens == ledger.question.output_at(step.length)
-    if ledger.whole and on_line and longest < step.length and step.length not in tried:
-        return replace(step, reason=f"{step.reason} (first into the cache)")
+    fails_unread = any(seen.spec.role is Role.PRIME for seen in ledger.at(step.length).all_failures)
+    if ledger.whole and on_line and longest < step.length and step.length not in tried and not fails_unread:
+        return replace(step, role=Role.PRIME, reason=f"{step.reason} (first into the cache)")
     return None
 
 
@@ -77,14 +78,14 @@ def _served(ledger: Ledger) -> Iterable[bool | None]:
         if _is_warm(seen) and seen.outcome in WELL and longest > ledger.question.baseline:
             hit = seen.cached_tokens
             yield None if hit is None else min(longest, seen.length) <= 2 * hit
-        longest = 0 if seen.deaths or seen.wedged else max(longest, longest_read([seen]))
+        longest = 0 if seen.deaths or seen.wedged else max(longest, _longest_read([seen]))
 
 
 def _is_warm(seen: Observation) -> bool:
     return seen.spec.cache == "warm" and seen.spec.role not in UNPRIMED
 
 
-def longest_read(life: Iterable[Observation]) -> int:
+def _longest_read(life: Iterable[Observation]) -> int:
     """The longest warm prompt that was read to its end, as it was asked or as it was counted."""
     read = (seen for seen in life if seen.spec.cache == "warm" and seen.outcome in WELL)
     return max((max(seen.length, seen.spec.length) for seen in read), default=0)

@@ -9,6 +9,7 @@ from fuzzer.model import WELL, FindingKind, Halt
 from fuzzer.report import speed
 from fuzzer.report.asked import FROM_RUN, common_of, counts_output, search_of
 from fuzzer.report.words import in_database
+from fuzzer.store.masking import MASK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -76,6 +77,7 @@ def _of_the_failure(facts: Facts) -> dict[str, object]:
 def _again(facts: Facts, name: str, words: Sequence[object], secret: Sequence[str], then: str = "") -> str:
     """A command to the same target. What held a secret is named, for the user to add."""
     line = command(facts, name, "--url", facts.run.record.url, *words)
+    secret = ("--url", *secret) if MASK in facts.run.record.url else secret
     add = f"add {', '.join(secret)}: the record keeps no secret" if secret else ""
     remarks = "; ".join(remark for remark in (then, add) if remark)
     return f"{line}   # {remarks}" if remarks else line

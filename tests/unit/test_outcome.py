@@ -12,6 +12,7 @@ from fuzzer.evidence import Canary, Evidence
 from fuzzer.model import Baseline, Corroboration, Outcome, ProbeSpec, Role
 from fuzzer.outcome import judge
 from fuzzer.vitals import contended
+from targets import proxies
 from targets.base import DraftCounts, Fault, Health, ProxySign, Refusal, Reply, Scrape, ServerError, Usage
 
 SPEC = ProbeSpec(8000, 32, Role.SEARCH, "because")
@@ -617,3 +618,26 @@ def test_an_answer_of_another_model_says_nothing_of_ours(now: str, outcome: str)
 
 def test_who_never_said_its_name_has_no_substitute() -> None:
     assert judge(evidence(replace(answer(), model="anything"))).outcome is Outcome.PASS
+
+
+@pytest.mark.parametrize("name", ["hosted_vllm/Ours", "ours", "OURS"])
+def test_another_spelling_is_no_other_model(name: str) -> None:
+    assert judge(evidence(replace(answer(), model=name), baseline=Baseline(model="ours"))).outcome is Outcome.PASS
+
+
+@pytest.mark.parametrize("status", [401, 403, 404])
+def test_a_way_that_is_shut_is_no_death_whatever_it_says(status: int) -> None:
+    canary = Canary(
+        ok=False, duration_s=0.1, status=status, error="Authentication Error, Exception occurred: terminated"
+    )
+    verdict = judge(evidence(canary=canary, before=None, after=None, settled=None))
+    assert (verdict.outcome, verdict.deaths) == (Outcome.INFRA, 0)
+
+
+@pytest.mark.parametrize("status", [400, 500])
+def test_words_about_a_body_may_hide_a_death(status: int) -> None:
+    """Nothing tells of a process, and the canary after it finds a dead engine."""
+    canary = Canary(ok=False, duration_s=0.1, status=500, error="EngineCore encountered an issue")
+    reply = http(status, "content length exceeded")
+    verdict = judge(evidence(reply, proxy=proxies.sign(reply), canary=canary, before=None, after=None, settled=None))
+    assert (verdict.outcome, verdict.deaths) == (Outcome.DEATH, 1)

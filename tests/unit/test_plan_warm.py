@@ -148,3 +148,21 @@ def test_one_warm_probe_is_sent_until_the_cache_could_serve_it(hits: bool, asked
 def test_a_warm_probe_that_fails_at_once_is_not_sent_again() -> None:
     played = play(single(replace(QUESTION, lo=5_000, hi=5_001)), World(prompt_above(4_000)).answer)
     assert (played.finding.kind, played.deaths) == (FindingKind.DEATH, 1)
+
+
+@pytest.mark.parametrize("outcome", [Outcome.GARBLED, Outcome.TRUNCATED, Outcome.ERROR, Outcome.HANG])
+def test_what_is_no_failure_here_is_ground_and_not_asked_for_ever(outcome: Outcome) -> None:
+    played = run(
+        lambda request: outcome if request.prompt > 100_000 else None, fail_on=frozenset({Outcome.DEATH})
+    )  # fmt: skip
+    assert played.finding.kind is FindingKind.NONE
+    assert len(played.log) < 80
+
+
+def test_an_output_is_asked_once_however_much_of_its_prompt_is_served() -> None:
+    probes = {
+        cache: len(run(lambda request: Outcome.DEATH if request.output > 3_000 else None, cache=cache, axis="output",
+                       lo=1_000, hi=8_000, output_tokens=64).log)
+        for cache in ("cold", "warm")
+    }  # fmt: skip
+    assert probes["warm"] < 1.5 * probes["cold"]

@@ -6,7 +6,7 @@ import pytest
 
 from fuzzer.evidence import Canary
 from fuzzer.model import Corroboration
-from fuzzer.relapse import FIRST_PATIENCE_S, Look, Vigil
+from fuzzer.relapse import FIRST_PATIENCE_S, LONGEST_PATIENCE_S, Look, Vigil
 from targets.base import Fault, Health, Scrape
 
 GREEN, LOADING = Health(0.0, 200), Health(0.0, 503)
@@ -98,3 +98,26 @@ def test_each_life_that_dies_young_buys_the_next_one_twice_the_time() -> None:
         waits.append(at_s - began)
         vigil.sang(CUT)
     assert waits == [0.0, FIRST_PATIENCE_S, 2 * FIRST_PATIENCE_S, 4 * FIRST_PATIENCE_S]
+
+
+ENVOY = Canary(
+    ok=False, duration_s=0.1, status=503, error="upstream connect error or disconnect/reset. reason: connection refused"
+)
+
+
+@pytest.mark.parametrize("canary", [SAYS_DEAD, CUT, ENVOY])
+def test_where_health_always_says_yes_one_dead_engine_dies_but_once(canary: Canary) -> None:
+    assert relapses(Vigil(None, ended=True), *[(GREEN, None, canary)] * 40) == []
+
+
+def test_what_a_proxy_says_of_an_engine_that_loads_is_no_death() -> None:
+    looks = [(REFUSED, None, ENVOY), (LOADING, None, ENVOY)] * 10
+    assert relapses(Vigil(life(1), ended=True), *looks) == []
+    assert relapses(Vigil(None, ended=True), *looks) == []
+
+
+def test_patience_has_an_end() -> None:
+    vigil = Vigil(None, ended=True, wary=30)
+    vigil.see(Look(0.0, GREEN))
+    assert vigil.is_young(Look(LONGEST_PATIENCE_S - 1, GREEN))
+    assert not vigil.is_young(Look(LONGEST_PATIENCE_S, GREEN))
