@@ -61,6 +61,8 @@ from fuzzer.cli.grouping import LazyGroup
 from fuzzer.cli.signals import stop_on_signals
 
 me = os.getpid()
+for number, usual in ((1, signal.SIG_DFL), (2, signal.default_int_handler), (15, signal.SIG_DFL)):
+    signal.signal(number, usual)  # whatever these tests themselves were started with
 
 async def run(while_it_runs):
     async with stop_on_signals(lambda text: print(text, flush=True)) as stop:
