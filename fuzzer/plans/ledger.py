@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from fuzzer.model import Corroboration, Observation, Outcome, Role, Side, side_of
 from fuzzer.plans.tally import Bounds, Tally
-from fuzzer.plans.warmth import is_served
+from fuzzer.plans.warmth import is_served, read_of
 from fuzzer.recommend import is_sound, passes_needed
 from fuzzer.search import Costs
 from fuzzer.search.costs import DEATH_IN_PASSES
@@ -78,7 +78,7 @@ class Ledger:
         is_fresh = self._is_fresh(seen)
         if self.whole and not is_served(seen, self.longest):
             self._unserved.add(seen.seq)
-        self.longest = 0 if seen.deaths or seen.wedged else max(self.longest, self._read(seen))
+        self.longest = 0 if seen.deaths or seen.wedged else max(self.longest, read_of(seen, self.question.fail_on))
         self.seen.append(seen)
         if not self.question.owns(seen.spec):
             return
@@ -90,11 +90,6 @@ class Ledger:
         else:
             return
         self.bounds = self._bounds()
-
-    def _read(self, seen: Observation) -> int:
-        """Of how many tokens the cache has the beginning of warm prompts now: of what passed, by --fail-on."""
-        is_read = seen.spec.cache == "warm" and side_of(seen.outcome, self.question.fail_on) is Side.GOOD
-        return max(seen.length, seen.spec.length) if is_read else 0
 
     @property
     def draft_tokens(self) -> int | None:

@@ -10,12 +10,12 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from fuzzer.model import WELL, ProbeSpec, Role
+from fuzzer.model import WELL, ProbeSpec, Role, Side, side_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fuzzer.model import Observation
+    from fuzzer.model import Observation, Outcome
     from fuzzer.plans.ledger import Ledger
 
 UNPRIMED = frozenset({Role.BASELINE, Role.PRIME, Role.OVER_LIMIT})
@@ -78,14 +78,14 @@ def _served(ledger: Ledger) -> Iterable[bool | None]:
         if _is_warm(seen) and seen.outcome in WELL and longest > ledger.question.baseline:
             hit = seen.cached_tokens
             yield None if hit is None else min(longest, seen.length) <= 2 * hit
-        longest = 0 if seen.deaths or seen.wedged else max(longest, _longest_read([seen]))
+        longest = 0 if seen.deaths or seen.wedged else max(longest, read_of(seen, ledger.question.fail_on))
 
 
 def _is_warm(seen: Observation) -> bool:
     return seen.spec.cache == "warm" and seen.spec.role not in UNPRIMED
 
 
-def _longest_read(life: Iterable[Observation]) -> int:
-    """The longest warm prompt that was read to its end, as it was asked or as it was counted."""
-    read = (seen for seen in life if seen.spec.cache == "warm" and seen.outcome in WELL)
-    return max((max(seen.length, seen.spec.length) for seen in read), default=0)
+def read_of(seen: Observation, fail_on: frozenset[Outcome]) -> int:
+    """How many tokens of warm prompts this one left in the cache: as it was asked or as it was counted. 0: none."""
+    is_read = seen.spec.cache == "warm" and side_of(seen.outcome, fail_on) is Side.GOOD
+    return max(seen.length, seen.spec.length) if is_read else 0
