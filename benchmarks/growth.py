@@ -17,7 +17,8 @@ import anyio
 
 from fuzzer.cli import session
 from fuzzer.cli.flags import CommonFlags
-from fuzzer.model import Finding, FindingKind, Observation, Outcome, ProbeSpec, Role, Settings
+from fuzzer.finding import Finding, FindingKind
+from fuzzer.model import Observation, Outcome, ProbeSpec, Role, Settings
 from fuzzer.plans import Plan
 
 TENTHS = 10

@@ -15,7 +15,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from itertools import product
 
-from fuzzer.model import FindingKind, Outcome, Role
+from fuzzer.finding import FindingKind
+from fuzzer.model import Outcome, Role
 from fuzzer.plans.bisect import BisectQuestion, bisect, next_step
 from fuzzer.plans.interruption import MOST_PROBES
 from fuzzer.plans.ledger import Ledger

@@ -18,7 +18,8 @@ from pathlib import Path
 from statistics import median
 
 from fuzzer.evidence import Canary
-from fuzzer.model import Finding, FindingKind, Observation, Outcome, ProbeSpec, Role
+from fuzzer.finding import Finding, FindingKind
+from fuzzer.model import Observation, Outcome, ProbeSpec, Role
 from fuzzer.store import History, Intent, RunRecord, Store, audit, codec, connect
 
 APPENDS = 400

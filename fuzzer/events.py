@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fuzzer.model import Corroboration, Finding, Observation, ProbeSpec
+    from fuzzer.finding import Finding
+    from fuzzer.model import Corroboration, Observation, ProbeSpec
     from targets.base import Health
 
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from fuzzer.model import Baseline, Corroboration, Outcome, ProbeSpec
-    from targets.base import DraftCounts, Health, ProxySign, Refusal, Reply, Scrape
+    from targets.base import Health, ProxySign, Refusal, Reply
+    from targets.scrape import DraftCounts, Scrape
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import TYPE_CHECKING, Literal
 
-from targets.base import DraftCounts, Health, Mode, Reply, Scrape, Survey
+from targets.base import Health, Mode, Reply, Survey
+from targets.scrape import DraftCounts, Scrape
 
 if TYPE_CHECKING:
     from fuzzer.preflight import Company

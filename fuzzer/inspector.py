@@ -16,7 +16,8 @@ from targets.base import Fault, Generation, Health, Reply
 
 if TYPE_CHECKING:
     from fuzzer.probe import Rig
-    from targets.base import Mode, Scrape
+    from targets.base import Mode
+    from targets.scrape import Scrape
 
 TOKENS_IN = 320  # two blocks of any prefix cache: vLLM's are 128 tokens on a CPU
 TOKENS_OUT = 4  # llama.cpp drafts from three on

@@ -10,7 +10,7 @@ from fuzzer.model import Corroboration, Observation, Outcome
 from fuzzer.prompts.recipe import Recipe
 from fuzzer.standing import Standing
 from fuzzer.store import Intent, summary
-from targets.base import Scrape, restarted
+from targets.scrape import Scrape, restarted
 
 if TYPE_CHECKING:
     from fuzzer.evidence import Evidence, Verdict

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import anyio
 
 from fuzzer.watch import scrape
-from targets.base import restarted
+from targets.scrape import restarted
 
 if TYPE_CHECKING:
-    from targets.base import Scrape, Target
+    from targets.base import Target
+    from targets.scrape import Scrape
 
 SAMPLE_S = 3.0
 SAMPLES = 8

@@ -21,7 +21,8 @@ from fuzzer.model import ProbeSpec, Settings
 from fuzzer.prompts.recipe import Recipe
 from fuzzer.standing import in_flight
 from fuzzer.watch import GRACE_INTERVAL_S, Pulse, grace, poll_health, scrape, watch
-from targets.base import DraftCounts, Fault, Generation, Reply, Scrape, Target, mixed
+from targets.base import Fault, Generation, Reply, Target
+from targets.scrape import DraftCounts, Scrape, mixed
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -6,7 +6,7 @@ import math
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from fuzzer.model import Confidence, Flaky
+from fuzzer.finding import Confidence, Flaky
 
 if TYPE_CHECKING:
     from collections.abc import Callable

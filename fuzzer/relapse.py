@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 
 from fuzzer.model import Corroboration
 from fuzzer.wording import announces_death
-from targets.base import Fault, restarted, went_on
+from targets.base import Fault
+from targets.scrape import restarted, went_on
 
 if TYPE_CHECKING:
     from fuzzer.evidence import Canary
-    from targets.base import Health, Scrape
+    from targets.base import Health
+    from targets.scrape import Scrape
 
 FIRST_PATIENCE_S = 2.0
 LONGEST_PATIENCE_S = 30.0

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fuzzer.model import ProbeSpec
     from fuzzer.probe import Rig
     from fuzzer.relapse import Relapse
-    from targets.base import Scrape
+    from targets.scrape import Scrape
 
 STEADY_RATIO = 1.5
 STEADY_FLOOR_S = 0.25

@@ -10,11 +10,13 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from fuzzer.wording import tells_of_failure
-from targets.base import Fault, restarted, went_on
+from targets.base import Fault
+from targets.scrape import restarted, went_on
 
 if TYPE_CHECKING:
     from fuzzer.evidence import Canary, Evidence
-    from targets.base import Health, Scrape
+    from targets.base import Health
+    from targets.scrape import Scrape
 
 SILENT_POLLS = 3
 

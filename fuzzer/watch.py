@@ -17,7 +17,8 @@ from targets.base import Fault, Health
 
 if TYPE_CHECKING:
     from fuzzer.model import Settings
-    from targets.base import Scrape, Target
+    from targets.base import Target
+    from targets.scrape import Scrape
 
 HEARTBEAT_INTERVAL_S = 2.0
 GRACE_INTERVAL_S = 0.1

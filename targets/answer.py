@@ -8,9 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from targets.base import DraftCounts, Fault, Reply, ServerError, Usage
+from targets.base import Fault, Reply, ServerError, Usage
 from targets.bodies import at, draft_counts, merged, parsed, server_error, string, usage, visible
 from targets.bodies import token_ids as ids_in
+from targets.scrape import DraftCounts
 from targets.sse import OversizeError, SseParser
 
 if TYPE_CHECKING:

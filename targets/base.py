@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
+    from targets.scrape import DraftCounts, Scrape
     from targets.traits import Traits
 
 Mode = Literal["ids", "text", "chat"]
@@ -81,26 +82,6 @@ class Usage:
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     cached_tokens: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class DraftCounts:
-    """Speculative decoding, as counted by the engine: totals of a request, or a difference of counters."""
-
-    drafts: float
-    draft_tokens: float
-    accepted_tokens: float
-    accepted_per_position: tuple[float, ...] = ()
-
-    @property
-    def mean_acceptance_length(self) -> float | None:
-        """Tokens per verification step (1 + accepted/drafts), or None where nothing was drafted."""
-        return 1 + self.accepted_tokens / self.drafts if self.drafts > 0 else None
-
-    @property
-    def tokens_per_draft(self) -> float | None:
-        """k: draft tokens per draft, or None where nothing was drafted."""
-        return self.draft_tokens / self.drafts if self.drafts > 0 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,66 +171,6 @@ class Health:
     def gone(self) -> bool:
         """Nobody listens, or the peer hangs up on us: the process is gone, or an honest proxy says so."""
         return self.fault in {Fault.REFUSED, Fault.RESET, Fault.CUT}
-
-
-@dataclass(frozen=True, slots=True)
-class Scrape:
-    """One reading of the target's metrics, reduced to what we use. Counters are keyed by label set, as text.
-
-    `starts` are process start marks (seconds since the epoch where the engine says it so), one per process seen in
-    this scrape; `monotone` holds every counter that can only fall by a restart, as `name{labels}` -> value.
-    """
-
-    at_s: float
-    starts: Mapping[str, float] = field(default_factory=dict)
-    monotone: Mapping[str, float] = field(default_factory=dict)
-    running: float | None = None  # requests in the batch now
-    waiting: float | None = None  # requests queued now
-    finished: float | None = None  # requests finished since the start, of any reason
-    heartbeat: float | None = None  # moves while the engine computes, also inside a long prefill
-    prompt_tokens: float | None = None
-    draft: DraftCounts | None = None  # totals since the start
-    prefix_hits: float | None = None
-    prefix_queries: float | None = None
-    kv_tokens: int | None = None  # KV pool in tokens, by the engine's own figure, else blocks x block size
-    block_size: int | None = None
-    blocks: int | None = None  # how many blocks the pool has
-    kv_reckoned: bool = False  # `kv_tokens` is no figure of the engine's: blocks x block size
-
-
-def restarted(before: Scrape, after: Scrape) -> str | None:
-    """Why `after` cannot come from the processes of `before`, or None where it can.
-
-    A start mark that changed, a counter that fell, or a label set that vanished (of several data-parallel engines one
-    may die) each prove a restart. Two scrapes that share no counter prove nothing.
-    """
-    if mixed(before, after):
-        return None
-    for name, mark in before.starts.items():
-        if after.starts.get(name, mark) > mark:
-            return f"process start went from {mark:.2f} to {after.starts[name]:.2f}"
-    for name, value in before.monotone.items():
-        if name not in after.monotone:
-            if value > 0 and after.monotone:
-                return f"{name} vanished"
-        elif after.monotone[name] < value:
-            return f"{name} fell from {value:g} to {after.monotone[name]:g}"
-    return None
-
-
-def mixed(before: Scrape, after: Scrape) -> bool:
-    """True where `after` shows a process that began before the one of `before`: several stand behind the URL."""
-    return any(after.starts.get(name, mark) < mark for name, mark in before.starts.items())
-
-
-def went_on(before: Scrape, after: Scrape) -> bool:
-    """True where `after` proves that the processes of `before` live: same start marks, or counters that went on."""
-    if restarted(before, after) is not None or mixed(before, after):
-        return False
-    shared = before.starts.keys() & after.starts.keys()
-    if shared:
-        return True
-    return any(value > 0 and name in after.monotone for name, value in before.monotone.items())
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from targets.base import DraftCounts, ServerError, Usage
+from targets.base import ServerError, Usage
+from targets.scrape import DraftCounts
 
 MESSAGE_CHARS = 2_000
 _MAX_COUNT = 1 << 53

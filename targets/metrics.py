@@ -9,8 +9,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from targets.base import DraftCounts, Scrape
 from targets.metric_names import NAMES, MetricNames
+from targets.scrape import DraftCounts, Scrape
 
 _START = "process_start_time_seconds"
 _START_HEADER = "process-start-time-unix"  # llama.cpp gives its own mark as a response header

@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from targets.address import Address
-    from targets.base import ProxySign, Refusal, Reply, Scrape
+    from targets.base import ProxySign, Refusal, Reply
     from targets.exchange import Fetched
     from targets.http import Http
+    from targets.scrape import Scrape
     from targets.traits import Traits
 
 POLL_S = 10.0

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from fuzzer.cli import questions, session
 from fuzzer.errors import RunStopped, UsageFault
 from fuzzer.events import Note
-from fuzzer.model import FindingKind
+from fuzzer.finding import FindingKind
 from fuzzer.report.attribution import Attribution, Control
 from fuzzer.report.speed import TARGET
 from fuzzer.store import History

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from fuzzer.finding import Finding, FindingKind, Halt
 from fuzzer.measure.sameness import Verdict
-from fuzzer.model import Finding, FindingKind, Halt
 
 
 class Exit(IntEnum):

@@ -18,8 +18,9 @@ from fuzzer.baton import Baton
 from fuzzer.cli import attribution, questions, session
 from fuzzer.errors import CtxfuzzError
 from fuzzer.events import Event, Note, RunEnded, RunStarted
+from fuzzer.finding import FindingKind
 from fuzzer.measure.speed import Cell
-from fuzzer.model import FindingKind, Role
+from fuzzer.model import Role
 from fuzzer.plans.speed import SpeedQuestion, place_of
 from fuzzer.preflight import SAMPLE_S
 from fuzzer.report.speed import PLAN, TARGET, Arm

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fuzzer.events import Note
-from fuzzer.model import FindingKind, Role
+from fuzzer.finding import FindingKind
+from fuzzer.model import Role
 from fuzzer.plans.conditions import CONDITIONS
 from fuzzer.plans.fuzz import NOT_VARIED, FuzzQuestion
 from fuzzer.plans.question import BisectQuestion

@@ -10,7 +10,7 @@ import click
 from fuzzer.cli import values
 from fuzzer.cli.flags import DB, JSON
 from fuzzer.cli.grouping import Command, option
-from fuzzer.model import FindingKind
+from fuzzer.finding import FindingKind
 
 
 @click.command(

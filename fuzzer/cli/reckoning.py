@@ -12,9 +12,9 @@ from fuzzer.cli import attribution, results, session
 from fuzzer.cli.conduct import faults_for_programs
 from fuzzer.cli.exits import exit_of
 from fuzzer.cli.streams import emit
+from fuzzer.finding import Finding, FindingKind
 from fuzzer.measure.capacity import Capacity, Pool, pool_of
 from fuzzer.measure.capacity import capacity as reckoned
-from fuzzer.model import Finding, FindingKind
 from fuzzer.report.capacity import SCHEMA, capacity_object, capacity_text
 from fuzzer.report.finding import finding_object
 from fuzzer.store import codec

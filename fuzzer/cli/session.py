@@ -17,8 +17,9 @@ from fuzzer.driver import Driver, Turn, at_once
 from fuzzer.enginelog import EngineLog, LogCommand, LogFile
 from fuzzer.errors import CtxfuzzError, Interrupted, RunStopped
 from fuzzer.events import Event, Note, RunEnded, RunStarted
+from fuzzer.finding import Finding
 from fuzzer.journal import StoreJournal, last_seen_engine, settle
-from fuzzer.model import Finding, Settings
+from fuzzer.model import Settings
 from fuzzer.preflight import SAMPLE_S, Company, company
 from fuzzer.probe import Rig, generation_of
 from fuzzer.prompts import PromptSource

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from targets.base import Scrape, Survey
+    from targets.base import Survey
+    from targets.scrape import Scrape
 
 SHORTEST: Final = 8_000
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from fuzzer.model import Observation
-    from targets.base import DraftCounts
+    from targets.scrape import DraftCounts
 
 GRAIN_S: Final = 0.02  # what is below this is the clock's and the network's
 SOME_CACHED: Final = (16, 0.01)  # tokens, or of the length: a template's first block is always the same

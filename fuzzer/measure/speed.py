@@ -16,7 +16,7 @@ from fuzzer.measure.firstrun import MOST_WARM_UPS, warm_since
 from fuzzer.measure.reading import Mark, Reading, reading_of
 from fuzzer.measure.scatter import Spread, mean, scatter, spread, wanted
 from fuzzer.model import Cache, Observation, Outcome, Role
-from targets.base import DraftCounts
+from targets.scrape import DraftCounts
 
 if TYPE_CHECKING:
     from fuzzer.measure.modes import Modes

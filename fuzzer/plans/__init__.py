@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
-from fuzzer.model import Finding, Observation, ProbeSpec
+from fuzzer.finding import Finding
+from fuzzer.model import Observation, ProbeSpec
 
 Plan = Generator[ProbeSpec, Observation, Finding]

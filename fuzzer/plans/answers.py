@@ -6,7 +6,8 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fuzzer.model import Halt, Observation, Outcome, ProbeSpec
+from fuzzer.finding import Halt
+from fuzzer.model import Observation, Outcome, ProbeSpec
 from fuzzer.plans.interruption import out_of_time, stopped, wait
 
 if TYPE_CHECKING:

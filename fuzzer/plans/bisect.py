@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fuzzer.model import Finding, Halt, Observation, ProbeSpec, Role
+from fuzzer.finding import Finding, Halt
+from fuzzer.model import Observation, ProbeSpec, Role
 from fuzzer.plans.axis import settle_axis
 from fuzzer.plans.conclusion import cap_of, conclude, inconclusive, not_by_length
 from fuzzer.plans.confirm import confirm_bad, confirm_good, confirm_while_fresh, look_above, settle_doubt

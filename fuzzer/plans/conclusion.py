@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from fuzzer.model import Finding, FindingKind, Flaky, Halt, Outcome, Role, Side, side_of
+from fuzzer.finding import Finding, FindingKind, Flaky, Halt
+from fuzzer.model import Outcome, Role, Side, side_of
 from fuzzer.plans.axis import axis_words, cause_for, left_for_drafts
 from fuzzer.plans.corners import failed_corner, refused_corners, unknown_corners
 from fuzzer.plans.limits import learnt_limit, limit_failure, over_limit_seen, reached_limit

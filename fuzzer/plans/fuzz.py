@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from fuzzer.model import Finding, FindingKind, Halt, Observation, Outcome, ProbeSpec, Reproducer, Role, Side, side_of
+from fuzzer.finding import Finding, FindingKind, Halt, Reproducer
+from fuzzer.model import Observation, Outcome, ProbeSpec, Role, Side, side_of
 from fuzzer.plans.answers import Answers
 from fuzzer.plans.conditions import CONDITIONS, needed
 from fuzzer.plans.interruption import spent

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
-from fuzzer.model import Halt, Outcome, ProbeSpec
+from fuzzer.finding import Halt
+from fuzzer.model import Outcome, ProbeSpec
 
 if TYPE_CHECKING:
     from fuzzer.model import Observation

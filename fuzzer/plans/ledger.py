@@ -11,13 +11,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import replace
-from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from fuzzer.model import Corroboration, Observation, Outcome, Role, Side, side_of
-from fuzzer.plans.tally import Bounds, Tally
+from fuzzer.plans.line import Bounds, Line, confidence_in, outweighs
+from fuzzer.plans.tally import Tally
 from fuzzer.plans.warmth import is_served, read_of
-from fuzzer.recommend import is_sound, passes_needed
+from fuzzer.recommend import passes_needed
 from fuzzer.search import Costs
 from fuzzer.search.costs import DEATH_IN_PASSES
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from fuzzer.plans.question import BisectQuestion
 
-CHANCES = 4
 MOST_PASSES_A_DEATH = 100  # passes out of the cache cost next to nothing, but hundreds of them are wear
 
 
@@ -61,9 +60,7 @@ class Ledger:
         self._counted: dict[tuple[int, int], Tally] = {}
         self._asked: dict[tuple[int, int], Tally] = {}
         self.scanned: dict[int, Tally] = {}  # by length as asked: what a scan showed, which the line knows nothing of
-        self._line: list[tuple[int, Tally]] = []
-        self.islands: tuple[int, ...] = ()
-        self.bounds = self._bounds()
+        self._line = self._drawn()
         for fact in facts:
             self.take(fact)
 
@@ -89,7 +86,7 @@ class Ledger:
             self._file(self.evidence[-1])
         else:
             return
-        self.bounds = self._bounds()
+        self._line = self._drawn()
 
     @property
     def draft_tokens(self) -> int | None:
@@ -161,11 +158,21 @@ class Ledger:
 
     def line(self) -> list[tuple[int, Tally]]:
         """The points of the line, shortest first."""
-        return self._line
+        return self._line.points
+
+    @property
+    def bounds(self) -> Bounds:
+        """Between which lengths the edge lies."""
+        return self._line.bounds
+
+    @property
+    def islands(self) -> tuple[int, ...]:
+        """Lengths that fail under longer ones that are sound."""
+        return self._line.islands
 
     def is_sound(self, tally: Tally) -> bool:
         """Did it pass often enough, for all its failures, to be under the cap?"""
-        return self._outweighs(len(tally.passes), len(tally.failures), noisy=self.bounds.noisy)
+        return outweighs(self.question, len(tally.passes), len(tally.failures), noisy=self.bounds.noisy)
 
     def _is_whole(self, tally: Tally) -> bool:
         """Did it pass, with all the output that was asked for or waited for?"""
@@ -186,17 +193,8 @@ class Ledger:
             bad = min(dear, max(bad, MOST_PASSES_A_DEATH * good))
         if not self.bounds.noisy:
             return good, bad
-        needed = passes_needed(self._confidence(noisy=True), self.question.tolerate)
+        needed = passes_needed(confidence_in(self.question, noisy=True), self.question.tolerate)
         return needed * good, bad + good
-
-    def _outweighs(self, passes: int, failures: int, *, noisy: bool) -> bool:
-        confidence = self._confidence(noisy=noisy)
-        return is_sound(passes, failures, confidence=confidence, tolerate=self.question.tolerate)
-
-    def _confidence(self, *, noisy: bool) -> float:
-        """On a noisy edge several lengths get a chance to be lucky, so that each may have only a part of the risk."""
-        risk = 1 - self.question.confidence
-        return 1 - (risk / CHANCES if noisy else risk)
 
     def _file(self, seen: Observation) -> None:
         if self._filled_the_cache(seen):
@@ -249,65 +247,11 @@ class Ledger:
         for seen in self.evidence:
             self._file(seen)
 
-    def _bounds(self) -> Bounds:
-        top, output_at = self.question.top, self.question.output_at
-        points = self._counted.items()
-        on_line = [(at, tally) for (at, output), tally in points if at <= top and output == output_at(at)]
-        self._line = sorted(on_line, key=itemgetter(0))
-        self.islands = self._islands()
-        line = [(length, tally) for length, tally in self.line() if length not in self.islands]
-        full = self.question.output_tokens
-        # Where the limit cuts the output, a longer prompt comes with less of it: its pass contradicts nothing.
-        highest = max((at for at, tally in line if tally.passes and self.question.output_at(at) == full), default=0)
-        noisy = any(tally.is_bad and (tally.passes or length < highest) for length, tally in line)
-        return self._noisy_bounds(line) if noisy else self._clear_bounds(line)
-
-    def _islands(self) -> tuple[int, ...]:
-        """Lengths that fail and never passed, although a longer prompt passed often enough to be sound."""
-        line, full = self.line(), self.question.output_tokens
-        failing = [length for length, tally in line if len(tally.failures) > 1 and not tally.passes]
-        if not failing:
-            return ()
-        whole = [(length, tally) for length, tally in line if self.question.output_at(length) == full]
-        top = max((point[0] for point in whole if self._vouched([point])), default=0)
-        return tuple(length for length in failing if length < top)
-
-    def _clear_bounds(self, line: list[tuple[int, Tally]]) -> Bounds:
+    def _drawn(self) -> Line:
         question = self.question
-        bad = [length for length, tally in line if tally.is_bad]
-        if question.top_is_trusted and not self.at(question.top).passes:
-            bad.append(question.top)
-        first_bad = min(bad, default=None)
-        high = question.top + 1 if first_bad is None else first_bad
-        good = [length for length, tally in line if tally.passes and length < high]
-        if question.trust_lo and question.start < high:
-            good.append(question.start)
-        last_good = max(good, default=None)
-        return Bounds(last_good or 0, high, last_good, first_bad, noisy=False)
-
-    def _noisy_bounds(self, line: list[tuple[int, Tally]]) -> Bounds:
-        question = self.question
-        bad = [at for at, (_, tally) in enumerate(line) if tally.is_bad]
-        unsound = (at for at in bad if line[at][1].refusals or not self._vouched(line[at:]))
-        stop = next(unsound, len(line))
-        first_bad = line[stop][0] if stop < len(line) else None
-        high = question.top + 1 if first_bad is None else first_bad
-        sound = (line[at][0] for at in reversed(range(stop)) if self._vouched(line[at:stop]))
-        last_good = next(sound, None)
-        if last_good is None and question.trust_lo and question.start < high:
-            last_good = question.start
-        below = [length for length in (question.baseline, question.start) if length < high]
-        return Bounds(last_good or max(below, default=0), high, last_good, first_bad, noisy=True)
-
-    def _vouched(self, line: list[tuple[int, Tally]]) -> bool:
-        """Is the first length of this piece of the line sound, by itself or by the longer prompts after it?
-
-        A longer prompt fails at no lower a rate, so its passes count for the shorter one, and so do its failures.
-        """
-        passes = failures = 0
-        for _, tally in line:
-            passes += len(tally.passes)
-            failures += len(tally.failures)
-            if self._outweighs(passes, failures, noisy=True):
-                return True
-        return False
+        points = [
+            (at, tally)
+            for (at, output), tally in self._counted.items()
+            if at <= question.top and output == question.output_at(at)
+        ]
+        return Line.drawn(question, points, top_passed=bool(self.at(question.top).passes))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fuzzer.model import Finding, FindingKind, Halt, ProbeSpec, Role
+from fuzzer.finding import Finding, FindingKind, Halt
+from fuzzer.model import ProbeSpec, Role
 from fuzzer.plans.narrowing import hinted_next
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fuzzer.model import Finding, FindingKind, Halt, ProbeSpec
+from fuzzer.finding import Finding, FindingKind, Halt
+from fuzzer.model import ProbeSpec
 from fuzzer.plans.confirm import settle_doubt
 from fuzzer.plans.interruption import out_of_time, stopped, wait
 from fuzzer.plans.ledger import Ledger

@@ -11,7 +11,8 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
-from fuzzer.model import Observation, Outcome, ProbeSpec, Reproducer, Role
+from fuzzer.finding import Reproducer
+from fuzzer.model import Observation, Outcome, ProbeSpec, Role
 from fuzzer.plans.conditions import needed, plain
 from fuzzer.plans.terms import SHORT
 from fuzzer.search import Belief, suspects_within

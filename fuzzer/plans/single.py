@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fuzzer.model import Finding, FindingKind, Halt, Observation, Outcome, ProbeSpec, Role, Side, side_of
+from fuzzer.finding import Finding, FindingKind, Halt
+from fuzzer.model import Observation, Outcome, ProbeSpec, Role, Side, side_of
 from fuzzer.plans.interruption import stopped, wait
 from fuzzer.plans.ledger import Ledger
 from fuzzer.plans.opening import baseline

@@ -6,9 +6,10 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fuzzer.finding import Finding, FindingKind, Halt
 from fuzzer.measure.reading import Mark
 from fuzzer.measure.speed import Cell, cells, measured
-from fuzzer.model import Finding, FindingKind, Halt, Observation, Outcome, ProbeSpec, Role, Side, side_of
+from fuzzer.model import Observation, Outcome, ProbeSpec, Role, Side, side_of
 from fuzzer.plans.answers import Answers
 from fuzzer.plans.interruption import spent
 from fuzzer.plans.terms import SHORT, Terms

@@ -1,4 +1,4 @@
-"""What does all evidence at one point amount to, and between which lengths does the edge lie? PURE."""
+"""What does all evidence at one point amount to? PURE."""
 
 from __future__ import annotations
 
@@ -41,19 +41,3 @@ class Tally:
     @property
     def is_bad(self) -> bool:
         return bool(self.failures or self.refusals)
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """Where the edge lies: low <= edge < high. `high` is top + 1 while nothing is known to be bad.
-
-    `low` is last_good, or ground that is taken as good where nothing passed yet. `noisy`: one length both passed and
-    failed, or a longer prompt passed where a shorter one failed; then single passes are draws, and only lengths that
-    passed often enough bound the edge from below.
-    """
-
-    low: int
-    high: int
-    last_good: int | None
-    first_bad: int | None
-    noisy: bool

@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fuzzer.model import FindingKind, Outcome, ProbeSpec, Role, Side, side_of
+from fuzzer.finding import FindingKind
+from fuzzer.model import Outcome, ProbeSpec, Role, Side, side_of
 from fuzzer.plans.axis import left_for_drafts
 from fuzzer.plans.conclusion import MONOTONE, not_tried
 from fuzzer.plans.interruption import out_of_time
@@ -18,7 +19,8 @@ from fuzzer.plans.terms import companions_of
 from fuzzer.recommend import cap_below
 
 if TYPE_CHECKING:
-    from fuzzer.model import Finding, Observation
+    from fuzzer.finding import Finding
+    from fuzzer.model import Observation
     from fuzzer.plans.ledger import Ledger
     from fuzzer.plans.question import BisectQuestion
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from fuzzer.model import Finding, FindingKind, Halt, Observation, Outcome, ProbeSpec, Role, Side, side_of
+from fuzzer.finding import Finding, FindingKind, Halt
+from fuzzer.model import Observation, Outcome, ProbeSpec, Role, Side, side_of
 from fuzzer.plans.admitted import Item, admitted, over, passes
 from fuzzer.plans.answers import Answers
 from fuzzer.plans.interruption import spent

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from fuzzer.model import FindingKind
+from fuzzer.finding import FindingKind
 
 if TYPE_CHECKING:
-    from fuzzer.model import Finding
+    from fuzzer.finding import Finding
 
 Blame = Literal["drafter", "not-drafter", "undecided"]
 SAYS_NOTHING = frozenset({FindingKind.INCONCLUSIVE, FindingKind.NOT_LENGTH, FindingKind.CLEAN_LIMIT})

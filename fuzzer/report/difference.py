@@ -11,14 +11,15 @@ from dataclasses import asdict, dataclass
 from statistics import fmean, variance
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from fuzzer.model import WELL, FindingKind, Observation
+from fuzzer.finding import FindingKind
+from fuzzer.model import WELL, Observation
 from fuzzer.report.finding import death_signatures, draft_tokens
 from fuzzer.report.words import tokens
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fuzzer.model import Finding
+    from fuzzer.finding import Finding
     from fuzzer.store import Run
 
 SCHEMA: Final = "ctxfuzz.diff/1"

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fuzzer.model import Finding, Observation
+    from fuzzer.finding import Finding
+    from fuzzer.model import Observation
     from fuzzer.store import Run
 
 SCHEMA: Final = "ctxfuzz.finding/1"

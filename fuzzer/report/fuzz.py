@@ -6,7 +6,7 @@ from dataclasses import asdict
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
 
-from fuzzer.model import Finding, Reproducer
+from fuzzer.finding import Finding, Reproducer
 from fuzzer.plans.conditions import words
 from fuzzer.plans.coverage import Coverage, coverage
 from fuzzer.plans.fuzz import FuzzQuestion

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
+from fuzzer.finding import FindingKind
 from fuzzer.measure.sameness import Verdict
-from fuzzer.model import FindingKind
 from fuzzer.report.plain import plain
 
 if TYPE_CHECKING:

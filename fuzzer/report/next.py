@@ -5,7 +5,8 @@ from __future__ import annotations
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from fuzzer.model import WELL, FindingKind, Halt
+from fuzzer.finding import FindingKind, Halt
+from fuzzer.model import WELL
 from fuzzer.report import speed
 from fuzzer.report.asked import FROM_RUN, common_of, counts_output, search_of
 from fuzzer.report.words import in_database

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from targets.table import DIALECTS, OPENAI
 
 if TYPE_CHECKING:
-    from fuzzer.model import Finding
+    from fuzzer.finding import Finding
     from fuzzer.store import Run
 
 Format = Literal["flags", "env", "helm", "litellm", "json"]

@@ -7,11 +7,12 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
+from fuzzer.finding import FindingKind
 from fuzzer.measure.ratio import Ratio, ratios_of
 from fuzzer.measure.reading import Mark
 from fuzzer.measure.scatter import Spread
 from fuzzer.measure.speed import Cell, Measured, cells, dead_drafter
-from fuzzer.model import FindingKind, Role
+from fuzzer.model import Role
 from fuzzer.plans.answers import Answers
 from fuzzer.plans.speed import SpeedQuestion
 from fuzzer.report.finding import finding_object
@@ -19,9 +20,10 @@ from fuzzer.report.plain import plain
 from fuzzer.report.words import plural, span, tokens
 
 if TYPE_CHECKING:
-    from fuzzer.model import Finding, Observation
+    from fuzzer.finding import Finding
+    from fuzzer.model import Observation
     from fuzzer.store import Run
-    from targets.base import DraftCounts
+    from targets.scrape import DraftCounts
 
 SCHEMA: Final = "ctxfuzz.speed/1"
 PLAN: Final = "speed"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from fuzzer.model import Finding, FindingKind
+from fuzzer.finding import Finding, FindingKind
 from fuzzer.report import fuzz, speed
 from fuzzer.report.finding import death_signatures, window_unusable
 from fuzzer.report.next import command, next_commands

@@ -13,7 +13,8 @@ from fuzzer.report.words import span, tokens
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fuzzer.model import Finding, Observation
+    from fuzzer.finding import Finding
+    from fuzzer.model import Observation
     from fuzzer.store import Run
 
 SCHEMA: Final = "ctxfuzz.sweep/1"

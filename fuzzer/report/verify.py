@@ -12,7 +12,8 @@ from fuzzer.report.plain import plain
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fuzzer.model import Finding, Observation
+    from fuzzer.finding import Finding
+    from fuzzer.model import Observation
     from fuzzer.plans.verify import Check
     from fuzzer.store import Run
 

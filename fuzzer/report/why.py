@@ -14,10 +14,11 @@ from fuzzer.search import cause_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from fuzzer.model import Finding, Observation, ProbeSpec
+    from fuzzer.finding import Finding
+    from fuzzer.model import Observation, ProbeSpec
     from fuzzer.plans.ledger import Ledger
+    from fuzzer.plans.line import Bounds
     from fuzzer.plans.question import BisectQuestion
-    from fuzzer.plans.tally import Bounds
 
 
 def why(question: BisectQuestion, seen: Sequence[Observation], finding: Finding | None) -> Iterator[str]:

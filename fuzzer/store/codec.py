@@ -19,13 +19,14 @@ from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get
 import fuzzer.evidence
 import fuzzer.model
 import targets.base
+import targets.scrape
 
 T = TypeVar("T")
 Reader = Callable[[object], object]
 
 _AS_IT_IS = frozenset({type(None), bool, int})
 # Names that the dataclasses' annotations use, but that their modules import for type checkers only.
-_NAMES = {**vars(targets.base), **vars(fuzzer.model), **vars(fuzzer.evidence)}
+_NAMES = {**vars(targets.scrape), **vars(targets.base), **vars(fuzzer.model), **vars(fuzzer.evidence)}
 
 
 class CodecError(ValueError):

@@ -11,7 +11,8 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final
 
 from fuzzer.store import codec
-from targets.base import Reply, Scrape, restarted, went_on
+from targets.base import Reply
+from targets.scrape import Scrape, restarted, went_on
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

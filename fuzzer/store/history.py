@@ -11,7 +11,8 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from fuzzer.model import FAIL_ON_DEFAULT, Corroboration, Finding, Observation, Outcome, ProbeSpec, Side, side_of
+from fuzzer.finding import Finding
+from fuzzer.model import FAIL_ON_DEFAULT, Corroboration, Observation, Outcome, ProbeSpec, Side, side_of
 from fuzzer.store import codec, connect
 from fuzzer.store.clock import utc_text
 from fuzzer.store.errors import NoSuchRun, troubles_told

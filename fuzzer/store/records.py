@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from fuzzer.model import Corroboration, Finding, Observation, ProbeSpec
+from fuzzer.finding import Finding
+from fuzzer.model import Corroboration, Observation, ProbeSpec
 
 Status = Literal["running", "done", "interrupted", "halted"]
 Ending = Literal["done", "interrupted", "halted"]

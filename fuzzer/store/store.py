@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from sqlite_utils import Database
 
     from fuzzer.evidence import Canary
-    from fuzzer.model import Corroboration, Finding, Observation
+    from fuzzer.finding import Finding
+    from fuzzer.model import Corroboration, Observation
     from fuzzer.store.records import Ending, Intent, Json
     from targets.base import Health
 

@@ -11,7 +11,7 @@ import pytest
 from fuzzer.model import Baseline, Outcome, ProbeSpec, Role
 from fuzzer.standing import Standing
 from fuzzer.watch import scrape
-from targets.base import DraftCounts
+from targets.scrape import DraftCounts
 from tests.engines import recipes
 from tests.engines.holding import held
 from tests.engines.keeping import Engine

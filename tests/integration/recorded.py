@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from fuzzer.evidence import Canary
-from fuzzer.model import Confidence, Corroboration, Finding, FindingKind, Observation, Outcome, ProbeSpec, Role
+from fuzzer.finding import Confidence, Finding, FindingKind
+from fuzzer.model import Corroboration, Observation, Outcome, ProbeSpec, Role
 from fuzzer.store import Intent, RunRecord, Store
-from targets.base import DraftCounts, Fault, Health
+from targets.base import Fault, Health
+from targets.scrape import DraftCounts
 
 HOSTILE = "</style><script>alert(1)</script><img src=x onerror=alert(1)>\x1b[2J=cmd|' /C calc'!A0 & | `x` \u202egnp"
 QUESTION = {"lo": 200, "hi": 400, "output_tokens": 32, "cache": "cold", "content": "words", "mode": "ids"}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fuzzer.cli.flags import CommonFlags
-from fuzzer.model import FindingKind
+from fuzzer.finding import FindingKind
 from fuzzer.report.dossier import Dossier
 from fuzzer.report.finding import finding_object
 from fuzzer.report.html import html

@@ -16,7 +16,8 @@ import anyio
 import pytest
 from anyio.abc import SocketAttribute, SocketStream
 
-from fuzzer.model import Finding, FindingKind, Observation, Outcome, ProbeSpec, Role
+from fuzzer.finding import Finding, FindingKind
+from fuzzer.model import Observation, Outcome, ProbeSpec, Role
 from fuzzer.store import Intent, RunRecord, Store
 from targets.sim import Simulation, running
 from targets.sim.world import World

@@ -15,8 +15,9 @@ from fuzzer.cli import questions, session
 from fuzzer.cli.flags import CommonFlags
 from fuzzer.errors import Interrupted
 from fuzzer.events import Event, ProbeEnded
+from fuzzer.finding import FindingKind, Halt
 from fuzzer.journal import recipe_of
-from fuzzer.model import FindingKind, Halt, Observation, Outcome
+from fuzzer.model import Observation, Outcome
 from fuzzer.plans.again import AgainQuestion
 from fuzzer.report.finding import finding_object
 from fuzzer.store import History

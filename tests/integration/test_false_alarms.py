@@ -10,7 +10,8 @@ import pytest
 
 from fuzzer.cli import session
 from fuzzer.cli.flags import CommonFlags
-from fuzzer.model import Finding, FindingKind, Observation, ProbeSpec, Role, Settings
+from fuzzer.finding import Finding, FindingKind
+from fuzzer.model import Observation, ProbeSpec, Role, Settings
 from targets.sim import running
 from targets.sim.world import World
 

@@ -17,7 +17,8 @@ from click.testing import CliRunner
 import targets.sim
 from fuzzer.cli import main, memory, questions, session
 from fuzzer.cli.flags import CommonFlags
-from fuzzer.model import FindingKind, Reproducer, Role, Settings
+from fuzzer.finding import FindingKind, Reproducer
+from fuzzer.model import Role, Settings
 from fuzzer.plans.conclusion import not_tried
 from fuzzer.plans.coverage import coverage
 from fuzzer.plans.fuzz import FuzzQuestion

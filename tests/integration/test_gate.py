@@ -14,7 +14,8 @@ import pytest
 
 from fuzzer.cli import questions, session
 from fuzzer.cli.flags import CommonFlags
-from fuzzer.model import Finding, FindingKind, Role
+from fuzzer.finding import Finding, FindingKind
+from fuzzer.model import Role
 from fuzzer.plans.verify import VerifyQuestion, checks
 from fuzzer.store import RunRecord, Store
 from targets.sim import running

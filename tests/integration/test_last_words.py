@@ -10,7 +10,7 @@ from fuzzer.cli import session
 from fuzzer.cli.flags import CommonFlags
 from fuzzer.enginelog import LogCommand, LogFile
 from fuzzer.events import Event, Note
-from fuzzer.model import FindingKind
+from fuzzer.finding import FindingKind
 from fuzzer.store import Death, History
 from targets.sim import running
 from targets.sim.world import World

@@ -18,7 +18,8 @@ import pytest
 from fuzzer.cli import questions, session
 from fuzzer.cli.flags import CommonFlags
 from fuzzer.events import Event, Note
-from fuzzer.model import FindingKind, Halt, Outcome
+from fuzzer.finding import FindingKind, Halt
+from fuzzer.model import Outcome
 from fuzzer.store import History
 from targets.sim import running
 from targets.sim.world import World

@@ -14,7 +14,8 @@ import pytest
 from fuzzer.cli import session
 from fuzzer.cli.flags import CommonFlags
 from fuzzer.cli.session import Result
-from fuzzer.model import Finding, FindingKind, Halt, Observation, Outcome, ProbeSpec, Role, Settings
+from fuzzer.finding import Finding, FindingKind, Halt
+from fuzzer.model import Observation, Outcome, ProbeSpec, Role, Settings
 from fuzzer.plans import Plan
 from tests.integration.playing import play
 from tests.integration.raw import Writer, chunk

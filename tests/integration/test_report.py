@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from fuzzer.cli import main
-from fuzzer.model import Finding, FindingKind
+from fuzzer.finding import Finding, FindingKind
 from fuzzer.store import History, RunRecord, Store
 from tests.integration.recorded import HOSTILE, record
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from fuzzer.cli.memory import remembered
+from fuzzer.finding import Finding, FindingKind, Halt
 from fuzzer.journal import settle
-from fuzzer.model import FAIL_ON_DEFAULT, Finding, FindingKind, Halt, Observation, Outcome, ProbeSpec, Role
+from fuzzer.model import FAIL_ON_DEFAULT, Observation, Outcome, ProbeSpec, Role
 from fuzzer.plans.bisect import BisectQuestion, bisect, next_step
 from fuzzer.plans.ledger import Ledger
 from fuzzer.store import Intent, RunRecord, Store, audit

@@ -20,8 +20,9 @@ from fuzzer.cli import comparing, main, session
 from fuzzer.cli.flags import CommonFlags
 from fuzzer.errors import Interrupted, UsageFault
 from fuzzer.events import Event, RunStarted
+from fuzzer.finding import Finding, FindingKind
 from fuzzer.measure.sameness import Needles, Sameness, Verdict
-from fuzzer.model import Finding, FindingKind, Observation
+from fuzzer.model import Observation
 from fuzzer.prompts.page import NEEDLES
 from fuzzer.store import History
 from targets.sim import Simulation, running

@@ -20,10 +20,11 @@ from fuzzer.cli.exits import Exit, exit_of
 from fuzzer.cli.flags import CommonFlags
 from fuzzer.errors import Interrupted, UsageFault
 from fuzzer.events import Event, Note, ProbeEnded
+from fuzzer.finding import Finding, FindingKind
 from fuzzer.measure.reading import Mark
 from fuzzer.measure.scatter import Spread
 from fuzzer.measure.speed import Measured
-from fuzzer.model import Finding, FindingKind, Role, Settings
+from fuzzer.model import Role, Settings
 from fuzzer.plans.speed import SpeedQuestion
 from fuzzer.report.speed import Arm, notes, rows
 from fuzzer.store import History, RunRecord, Store, audit

@@ -18,13 +18,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fuzzer.evidence import Canary
+from fuzzer.finding import Confidence, Finding, FindingKind, Flaky
 from fuzzer.journal import StoreJournal
-from fuzzer.model import Confidence, Corroboration, Finding, FindingKind, Flaky, Observation, Outcome, ProbeSpec, Role
+from fuzzer.model import Corroboration, Observation, Outcome, ProbeSpec, Role
 from fuzzer.relapse import Relapse
 from fuzzer.revival import Revival
 from fuzzer.store import History, Intent, NoSuchRun, RunRecord, Store, StoreError, TargetLocked
 from fuzzer.store.schema import APPLICATION_ID, LINKED, VERSION, migrations
-from targets.base import DraftCounts, Fault, Health
+from targets.base import Fault, Health
+from targets.scrape import DraftCounts
 
 URL = "http://host:8000/v1"
 SECRET = "sk-s3cr3t-of-the-house"

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from fuzzer.evidence import Canary
-from fuzzer.model import Corroboration, Finding, FindingKind, Observation, Outcome, ProbeSpec, Role
+from fuzzer.finding import Finding, FindingKind
+from fuzzer.model import Corroboration, Observation, Outcome, ProbeSpec, Role
 from fuzzer.store import History, Intent, RunRecord, Store, audit
 from fuzzer.store.chain import link
 from fuzzer.store.schema import LINKED

@@ -10,7 +10,7 @@ import pytest
 import targets.sim
 from fuzzer.cli import questions, session
 from fuzzer.cli.flags import CommonFlags
-from fuzzer.model import FindingKind
+from fuzzer.finding import FindingKind
 from targets.base import Mode
 from targets.sim.world import World
 from tests.integration.playing import play

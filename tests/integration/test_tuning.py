@@ -9,7 +9,8 @@ import pytest
 
 from fuzzer.cli.flags import CommonFlags
 from fuzzer.errors import RunStopped
-from fuzzer.model import FindingKind, Settings
+from fuzzer.finding import FindingKind
+from fuzzer.model import Settings
 from fuzzer.probe import Rig
 from fuzzer.prompts import PromptSource
 from fuzzer.tuning import tune

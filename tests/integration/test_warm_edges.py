@@ -8,7 +8,8 @@ import pytest
 
 from fuzzer.cli.flags import CommonFlags
 from fuzzer.cli.session import Result
-from fuzzer.model import FindingKind, Role
+from fuzzer.finding import FindingKind
+from fuzzer.model import Role
 from targets.sim import running
 from targets.sim.world import World
 from tests.integration.playing import play

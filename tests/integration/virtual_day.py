@@ -37,7 +37,8 @@ from fuzzer.cli.flags import CommonFlags
 from fuzzer.events import Event, ProbeEnded
 from fuzzer.plans.question import BisectQuestion
 from fuzzer.preflight import Company
-from targets.base import Fault, Generation, Health, ProxySign, Refusal, Reply, Scrape, Survey, Usage
+from targets.base import Fault, Generation, Health, ProxySign, Refusal, Reply, Survey, Usage
+from targets.scrape import Scrape
 from targets.vllm import VLLM
 
 if TYPE_CHECKING:

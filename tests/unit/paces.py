@@ -9,7 +9,7 @@ from itertools import count
 from fuzzer.measure.speed import Measured, cells
 from fuzzer.model import Observation, Outcome, ProbeSpec, Role
 from fuzzer.plans.speed import SpeedQuestion, speed
-from targets.base import DraftCounts
+from targets.scrape import DraftCounts
 from tests.unit.worlds import Played, play
 
 QUESTION = SpeedQuestion(lengths=(8_000,), output_tokens=128)

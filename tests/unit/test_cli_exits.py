@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from fuzzer.cli.exits import BY_HALT, Exit, exit_of
-from fuzzer.model import Finding, FindingKind, Halt
+from fuzzer.finding import Finding, FindingKind, Halt
 
 BOUNDARIES = [
     FindingKind.DEATH,

@@ -19,7 +19,8 @@ from fuzzer.events import (
     RunEnded,
     RunStarted,
 )
-from fuzzer.model import Corroboration, Finding, FindingKind, Observation, Outcome, ProbeSpec, Role
+from fuzzer.finding import Finding, FindingKind
+from fuzzer.model import Corroboration, Observation, Outcome, ProbeSpec, Role
 
 SPEC = ProbeSpec(262_145, 32, Role.SEARCH, "the middle")
 DEATH = Observation(

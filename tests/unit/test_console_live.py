@@ -8,7 +8,8 @@ from rich.console import Console
 
 from fuzzer.console.live import LiveConsole
 from fuzzer.events import Bracket, Note, ProbeEnded, ProbeStarted, RunEnded, RunStarted
-from fuzzer.model import Finding, FindingKind, Observation, Outcome, ProbeSpec, Role
+from fuzzer.finding import Finding, FindingKind
+from fuzzer.model import Observation, Outcome, ProbeSpec, Role
 
 SPEC = ProbeSpec(300, 32, Role.SEARCH, "the middle")
 

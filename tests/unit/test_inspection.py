@@ -10,7 +10,8 @@ import pytest
 from fuzzer.inspection import Beyond, Drafter, Facts, Try, conclude, drafter, health_words, prefix_cache
 from fuzzer.preflight import Company
 from fuzzer.report.inspection import as_text, inspection_object
-from targets.base import DraftCounts, Fault, Health, Reply, Scrape, Survey, Usage
+from targets.base import Fault, Health, Reply, Survey, Usage
+from targets.scrape import DraftCounts, Scrape
 
 COUNTING = Scrape(0.0, {"process_start_time_seconds": 1.79e9}, draft=DraftCounts(0, 0, 0))
 BARE = Scrape(0.0)

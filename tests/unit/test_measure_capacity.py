@@ -7,8 +7,9 @@ import pytest
 from fuzzer.measure.capacity import Capacity, Pool, capacity, pool_of
 from fuzzer.report.capacity import capacity_object, capacity_text
 from fuzzer.store import codec
-from targets.base import Scrape, Survey
+from targets.base import Survey
 from targets.metrics import scrape
+from targets.scrape import Scrape
 
 WITHOUT = Pool("http://plain:8000", 1_000_000, 1_808_112, "metrics")
 WITH = Pool("http://drafting:8000", 1_000_000, 1_354_786, "metrics")

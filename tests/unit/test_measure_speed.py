@@ -11,7 +11,7 @@ from fuzzer.measure.reading import Mark, decode_speed
 from fuzzer.measure.scatter import Spread
 from fuzzer.measure.speed import Cell, cells, dead_drafter, measured
 from fuzzer.model import ProbeSpec, Role
-from targets.base import DraftCounts
+from targets.scrape import DraftCounts
 from tests.unit.paces import Pace, only_cell, taken
 
 WARM = [taken(100, Role.WARM_UP), taken(100, Role.WARM_UP)]

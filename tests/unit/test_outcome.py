@@ -13,7 +13,8 @@ from fuzzer.model import Baseline, Corroboration, Outcome, ProbeSpec, Role
 from fuzzer.outcome import judge
 from fuzzer.vitals import contended
 from targets import proxies
-from targets.base import DraftCounts, Fault, Health, ProxySign, Refusal, Reply, Scrape, ServerError, Usage
+from targets.base import Fault, Health, ProxySign, Refusal, Reply, ServerError, Usage
+from targets.scrape import DraftCounts, Scrape
 
 SPEC = ProbeSpec(8000, 32, Role.SEARCH, "because")
 VARIED = "The quick brown fox jumps over the lazy dog while rain falls on seven quiet hills"

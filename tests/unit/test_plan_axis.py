@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fuzzer.model import FindingKind, Observation, Outcome, ProbeSpec, Role
+from fuzzer.finding import FindingKind
+from fuzzer.model import Observation, Outcome, ProbeSpec, Role
 from fuzzer.plans.bisect import BisectQuestion, bisect
 from fuzzer.plans.forecast import forecast
-from targets.base import DraftCounts
+from targets.scrape import DraftCounts
 from tests.unit.worlds import (
     Played,
     Request,

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from fuzzer.model import FindingKind, Halt, Observation, Outcome, ProbeSpec, Role
+from fuzzer.finding import FindingKind, Halt
+from fuzzer.model import Observation, Outcome, ProbeSpec, Role
 from fuzzer.plans.bisect import BisectQuestion, bisect
 from tests.unit.worlds import Played, World, any_of, asked_above, flaky_above, play, prompt_above, wears_out
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from fuzzer.model import FindingKind, Halt, Observation, Outcome, ProbeSpec, Role
+from fuzzer.finding import FindingKind, Halt
+from fuzzer.model import Observation, Outcome, ProbeSpec, Role
 from fuzzer.plans.answers import Answers
 from fuzzer.plans.bisect import BisectQuestion, bisect, next_step
 from fuzzer.plans.ledger import Ledger

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fuzzer.model import Finding, FindingKind, Halt, Observation, Outcome, ProbeSpec, Reproducer, Role
+from fuzzer.finding import Finding, FindingKind, Halt, Reproducer
+from fuzzer.model import Observation, Outcome, ProbeSpec, Role
 from fuzzer.plans import Plan
 from fuzzer.plans.conditions import CONDITIONS, needed, plain
 from fuzzer.plans.fuzz import FuzzQuestion, explains, fuzz

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fuzzer.cli.exits import holds
-from fuzzer.model import FindingKind, Halt, Observation, Outcome, Role
+from fuzzer.finding import FindingKind, Halt
+from fuzzer.model import Observation, Outcome, Role
 from fuzzer.plans.bisect import BisectQuestion, bisect
 from fuzzer.plans.forecast import bracket_of, forecast
 from fuzzer.plans.scout import Stages

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fuzzer.model import FindingKind, Halt, Outcome, Role
+from fuzzer.finding import FindingKind, Halt
+from fuzzer.model import Outcome, Role
 from fuzzer.plans.bisect import BisectQuestion, bisect
 from tests.unit.worlds import Played, Request, World, play
 

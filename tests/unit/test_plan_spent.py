@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from fuzzer.model import Halt, Observation, Outcome, ProbeSpec, Role
+from fuzzer.finding import Halt
+from fuzzer.model import Observation, Outcome, ProbeSpec, Role
 from fuzzer.plans.answers import Answers
 from fuzzer.plans.interruption import spent, stopped
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzzer.model import FindingKind, Halt, Outcome, Role
+from fuzzer.finding import FindingKind, Halt
+from fuzzer.model import Outcome, Role
 from fuzzer.plans.sweep import SweepQuestion, spaced, sweep
 from tests.unit.worlds import Played, World, any_of, play, prompt_above, wears_out, window
 

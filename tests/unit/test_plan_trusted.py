@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fuzzer.model import Finding, FindingKind
+from fuzzer.finding import Finding, FindingKind
 from fuzzer.plans.bisect import BisectQuestion, bisect
 from fuzzer.report.summary import Facts, summary
 from fuzzer.store import Run, RunRecord

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from fuzzer.cli.questions import prompts_of
 from fuzzer.errors import UsageFault
-from fuzzer.model import FindingKind, Halt, Outcome, Role
+from fuzzer.finding import FindingKind, Halt
+from fuzzer.model import Outcome, Role
 from fuzzer.plans.bisect import BisectQuestion, bisect
 from fuzzer.plans.forecast import bracket_of, forecast
 from fuzzer.plans.preview import first_steps

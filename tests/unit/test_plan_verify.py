@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzzer.model import FindingKind, Halt, Observation, Outcome, ProbeSpec, Role
+from fuzzer.finding import FindingKind, Halt
+from fuzzer.model import Observation, Outcome, ProbeSpec, Role
 from fuzzer.plans.verify import VerifyQuestion, checks, verify
 from tests.unit.worlds import Played, World, play, prompt_above, total_above, window
 

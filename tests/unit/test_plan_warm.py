@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from fuzzer.model import FindingKind, Outcome, Role
+from fuzzer.finding import FindingKind
+from fuzzer.model import Outcome, Role
 from fuzzer.plans.bisect import BisectQuestion, bisect, next_step
 from fuzzer.plans.ledger import Ledger
 from fuzzer.plans.single import single

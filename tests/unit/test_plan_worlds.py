@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fuzzer.model import FindingKind, Outcome, Role, Side, side_of
+from fuzzer.finding import FindingKind
+from fuzzer.model import Outcome, Role, Side, side_of
 from fuzzer.plans.bisect import BisectQuestion, bisect, next_step
 from fuzzer.plans.ledger import Ledger
 from tests.unit.worlds import (

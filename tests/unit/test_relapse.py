@@ -7,7 +7,8 @@ import pytest
 from fuzzer.evidence import Canary
 from fuzzer.model import Corroboration
 from fuzzer.relapse import FIRST_PATIENCE_S, LONGEST_PATIENCE_S, Look, Vigil
-from targets.base import Fault, Health, Scrape
+from targets.base import Fault, Health
+from targets.scrape import Scrape
 
 GREEN, LOADING = Health(0.0, 200), Health(0.0, 503)
 REFUSED, SILENT = Health(0.0, fault=Fault.REFUSED), Health(0.0, fault=Fault.TIMEOUT)

@@ -10,7 +10,7 @@ from fuzzer.report.dossier import Dossier
 from fuzzer.report.figures.measured import acceptance
 from fuzzer.report.figures.search import Narrowing, narrowing, strip
 from fuzzer.store import Run, RunRecord
-from targets.base import DraftCounts
+from targets.scrape import DraftCounts
 from tests.unit.worlds import World, play, total_above
 
 PROMPTS = BisectQuestion(lo=500, hi=4_000)

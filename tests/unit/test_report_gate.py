@@ -10,14 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fuzzer.finding import Confidence, Finding, FindingKind, Halt
 from fuzzer.measure.reading import decode_speed
-from fuzzer.model import Confidence, Finding, FindingKind, Halt, Observation, Outcome, ProbeSpec, Role
+from fuzzer.model import Observation, Outcome, ProbeSpec, Role
 from fuzzer.plans.verify import Check, VerifyQuestion, checks
 from fuzzer.report import difference, recommendation, sweep
 from fuzzer.report import verify as verify_report
 from fuzzer.report.attribution import Attribution, Control
 from fuzzer.store import Run, RunRecord
-from targets.base import DraftCounts
+from targets.scrape import DraftCounts
 
 DEATH = Finding(FindingKind.DEATH, "it dies", last_good=262_106, first_bad=262_107, cap=262_096)
 QUESTION = {"output_tokens": 32, "content": "words", "cache": "cold", "round_to": 16, "resolution": 1}

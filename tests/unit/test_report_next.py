@@ -17,7 +17,8 @@ from fuzzer.cli import conduct, main
 from fuzzer.cli.attribution import CONTROLS
 from fuzzer.cli.flags import RECORDED, CommonFlags
 from fuzzer.cli.questions import prompts_of
-from fuzzer.model import Finding, FindingKind, Halt, Observation, Outcome, ProbeSpec, Role
+from fuzzer.finding import Finding, FindingKind, Halt
+from fuzzer.model import Observation, Outcome, ProbeSpec, Role
 from fuzzer.plans.bisect import BisectQuestion
 from fuzzer.report.asked import COMMON, SEARCH
 from fuzzer.report.next import next_commands

@@ -7,25 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from fuzzer.model import (
-    Confidence,
-    Corroboration,
-    Finding,
-    FindingKind,
-    Flaky,
-    Halt,
-    Observation,
-    Outcome,
-    ProbeSpec,
-    Role,
-)
+from fuzzer.finding import Confidence, Finding, FindingKind, Flaky, Halt
+from fuzzer.model import Corroboration, Observation, Outcome, ProbeSpec, Role
 from fuzzer.report import runs as runs_report
 from fuzzer.report.finding import finding_object
 from fuzzer.report.next import next_commands
 from fuzzer.report.run import heading, show_object
 from fuzzer.report.summary import Facts, as_text, summary
 from fuzzer.store import Run, RunRecord, Seal
-from targets.base import DraftCounts
+from targets.scrape import DraftCounts
 
 KEYS = (
     "schema ctxfuzz run url model engine started ended elapsed_s finding last_good first_bad last_good_total "

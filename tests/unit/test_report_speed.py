@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from fuzzer.model import Finding, FindingKind, Observation, Role
+from fuzzer.finding import Finding, FindingKind
+from fuzzer.model import Observation, Role
 from fuzzer.plans.speed import SpeedQuestion
 from fuzzer.report.dossier import Dossier
 from fuzzer.report.figures.measured import speeds
 from fuzzer.report.speed import Arm, as_text, notes, rows, speed_object
 from fuzzer.report.summary import Facts, summary
 from fuzzer.store import Run, RunRecord
-from targets.base import DraftCounts
+from targets.scrape import DraftCounts
 from tests.unit.paces import taken
 
 FINDING = Finding(FindingKind.NONE, "1 of 1 cells have figures", verified_up_to=8_000)

@@ -23,13 +23,14 @@ from fuzzer.store.masking import masked_argv, masked_text, masked_url
 from targets import bodies, proxies, refusals
 from targets.address import parse
 from targets.answer import Answer
-from targets.base import Fault, Generation, Prompt, Reply, ServerError, restarted, went_on
+from targets.base import Fault, Generation, Prompt, Reply, ServerError
 from targets.errors import TargetUnusable
 from targets.exchange import Exchange, Fetched
 from targets.faults import words_of
 from targets.metric_names import NAMES
 from targets.metrics import scrape
 from targets.scout import choose, entries, limits_of, refuse_unusable
+from targets.scrape import restarted, went_on
 from targets.sim.rules import BadRule, Condition
 from targets.sim.strict import BadWorld
 from targets.sim.world import World

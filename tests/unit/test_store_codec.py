@@ -15,9 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fuzzer.evidence import Canary, Evidence
-from fuzzer.model import FAIL_ON_DEFAULT, Conditions, Finding, Observation, Outcome, ProbeSpec, Role
+from fuzzer.finding import Conditions, Finding
+from fuzzer.model import FAIL_ON_DEFAULT, Observation, Outcome, ProbeSpec, Role
 from fuzzer.store import codec
-from targets.base import DraftCounts, Fault, Reply, ServerError
+from targets.base import Fault, Reply, ServerError
+from targets.scrape import DraftCounts
 
 # A busy machine makes any single example slow now and then; that is no failure.
 calm = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

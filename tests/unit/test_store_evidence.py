@@ -8,7 +8,8 @@ from dataclasses import replace
 from fuzzer.evidence import Canary, Evidence, Verdict
 from fuzzer.model import Outcome, ProbeSpec, Role
 from fuzzer.store import summary
-from targets.base import Fault, Health, Reply, Scrape, ServerError
+from targets.base import Fault, Health, Reply, ServerError
+from targets.scrape import Scrape
 
 SPEC = ProbeSpec(length=9000, output_tokens=32, role=Role.SEARCH, reason="halfway")
 REPLY = Reply(sent=True, status=500, headers={"Server": "uvicorn", "Set-Cookie": "session=abc"}, ended_s=1.5)

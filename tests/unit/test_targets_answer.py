@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from targets.answer import Answer
-from targets.base import DraftCounts, Fault, Generation, Prompt, Reply, Usage
+from targets.base import Fault, Generation, Prompt, Reply, Usage
 from targets.exchange import Exchange
+from targets.scrape import DraftCounts
 
 SSE = {"content-type": "text/event-stream; charset=utf-8"}
 JSON = {"content-type": "application/json"}

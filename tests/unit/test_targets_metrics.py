@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from targets.base import DraftCounts, restarted
 from targets.metrics import scrape
+from targets.scrape import DraftCounts, restarted
 
 VLLM = """\
 # HELP python_gc_objects_collected_total Objects collected during gc

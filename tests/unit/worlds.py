@@ -6,9 +6,10 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from fuzzer.model import Finding, Observation, Outcome, ProbeSpec
+from fuzzer.finding import Finding
+from fuzzer.model import Observation, Outcome, ProbeSpec
 from fuzzer.plans import Plan
-from targets.base import DraftCounts
+from targets.scrape import DraftCounts
 
 SURVIVABLE = {Outcome.ERROR, Outcome.TRUNCATED, Outcome.GARBLED, Outcome.HANG, Outcome.DEGRADED}
 

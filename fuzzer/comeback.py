@@ -1,0 +1,146 @@
+"""How does a run get its engine back, and who pays for what dies meanwhile?
+
+`fuzzer.revival` waits; here is what a run makes of it: before it goes on, after a probe, for a lost tokenizer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import anyio
+
+from fuzzer import account
+from fuzzer.errors import Interrupted, TargetLost
+from fuzzer.events import Note, Revived, Reviving
+from fuzzer.relapse import Vigil
+from fuzzer.revival import revive
+from fuzzer.watch import scrape
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fuzzer.account import Account
+    from fuzzer.events import Event
+    from fuzzer.evidence import Evidence
+    from fuzzer.lives import Lives
+    from fuzzer.model import Observation, ProbeSpec
+    from fuzzer.probe import Rig
+    from fuzzer.relapse import Relapse
+    from fuzzer.revival import Revival
+    from fuzzer.standing import Standing
+
+
+class Journal(account.Journal, Protocol):
+    """Where it is recorded. Every call has reached the disk when it returns."""
+
+    def note(self, text: str, at_s: float) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Comeback:
+    """The waits of one run. Each raises Interrupted where `rig.stop` is set meanwhile."""
+
+    run: str
+    rig: Rig
+    journal: Journal
+    account: Account
+    lives: Lives
+    emit: Callable[[Event], None]
+    now: Callable[[], float]
+
+    async def before(self, spec: ProbeSpec, standing: Standing) -> Observation | None:
+        """Before a run goes on: whoever is there must serve. Raises TargetLost where nobody does.
+
+        Where it died of that, the last observation has those deaths now, and is given back.
+        """
+        vigil = Vigil(self.lives.known, ended=True, wary=self.account.relapses)
+        head = f"resume/{standing.last_seq}"
+        revival = await self._revive(spec, head, vigil, standing, self.account.bury, needs_help=False)
+        if self.rig.stop.is_set():
+            raise Interrupted(self.run)
+        if not revival.came_back:
+            raise TargetLost(self._gone(revival))
+        return self.account.settle(revival) if revival.relapses else None
+
+    async def after(self, seen: Observation, evidence: Evidence, standing: Standing) -> Observation:
+        """After a probe that left nobody to ask: the observation with what its revival took."""
+        began = self.now()
+        vigil = Vigil(evidence.before, ended=seen.deaths > 0, wary=self.account.relapses)
+        revival = await self._revive(seen.spec, str(seen.seq), vigil, standing, self.account.bury)
+        waited_s = self.now() - began  # also for the spacing of deaths, which the next probe's begin depends on
+        counted = seen.deaths > 0 or seen.wedged  # else whoever is there now is compared with whom we knew
+        if counted and (revival.relapses or not self.lives.is_told(evidence)):
+            self.lives.known = revival.born or await scrape(self.rig.target)
+        if self.rig.stop.is_set() and not revival.came_back:
+            raise Interrupted(self.run)
+        seen = self.account.settle(revival, waited_s)
+        if seen.revived:
+            await self._compare_limits()
+        return seen
+
+    async def of_tokenizer(self, spec: ProbeSpec, standing: Standing) -> None:
+        """Raises TargetLost. Deaths meanwhile are the next observation's; without one, the last one's."""
+        relapses: list[tuple[Relapse, float]] = []
+
+        def bury(relapse: Relapse, took_s: float) -> bool:
+            relapses.append((relapse, took_s))
+            return self.account.spares(len(relapses))
+
+        vigil = Vigil(self.lives.known, ended=True, wary=self.account.relapses)
+        revival = await self._revive(spec, f"tokenizer/{standing.last_seq + 1}", vigil, standing, bury)
+        if revival.came_back and not self.rig.stop.is_set():
+            self.lives.untold += len(relapses)
+            return
+        for relapse, took_s in relapses:
+            self.account.bury(relapse, took_s)
+        raise Interrupted(self.run) if self.rig.stop.is_set() else TargetLost(self._gone(revival))
+
+    async def pause(self, seconds: float) -> None:
+        """Let so many seconds pass."""
+        if seconds > 0:
+            with anyio.move_on_after(seconds):
+                await self.rig.stop.wait()
+        if self.rig.stop.is_set():
+            raise Interrupted(self.run)
+
+    async def _revive(
+        self,
+        spec: ProbeSpec,
+        head: str,
+        vigil: Vigil,
+        standing: Standing,
+        bury: Callable[[Relapse, float], bool],
+        *,
+        needs_help: bool = True,
+    ) -> Revival:
+        def tell(took_s: float, words: str) -> None:
+            self.emit(Reviving(took_s, words))
+
+        revival = await revive(self.rig, spec, head, tell, vigil, needs_help=needs_help, standing=standing, bury=bury)
+        if revival.said:
+            self.emit(Note(revival.said, hint="check the command of --on-death", level="warning"))
+        if revival.came_back:
+            self.emit(Revived(revival.took_s))
+            if self.account.died_at is not None:
+                await self.pause(self.rig.settings.death_spacing_s - (self.now() - self.account.died_at))
+        return revival
+
+    async def _compare_limits(self) -> None:
+        """Whoever helped the engine back may have given it another window: then a finding would speak for both."""
+        was, now = self.rig.limit, await self.rig.target.limit()
+        if was and now and was != now:
+            text = f"the target advertised a limit of {was} tokens; since it came back it is {now}"
+            self.emit(Note(text, level="warning"))
+            self.journal.note(text, self.now())
+
+    def _gone(self, revival: Revival) -> str:
+        if revival.relapses:
+            return (
+                f"The engine dies again as it revives: {revival.relapses}x in {revival.took_s:.0f} s. Its log says of "
+                f"what; once it serves, ctxfuzz resume {self.run}"
+            )
+        return (
+            f"The engine does not serve: no canary came back in {revival.took_s:.0f} s. Start it, then "
+            f"ctxfuzz resume {self.run}"
+        )
