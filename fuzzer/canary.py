@@ -17,6 +17,7 @@ from fuzzer.model import Baseline
 from fuzzer.watch import ABSENT_S
 from fuzzer.wording import announces_death
 from targets.base import Generation
+from targets.bodies import visible
 
 if TYPE_CHECKING:
     from fuzzer.prompts import PromptSource
@@ -87,7 +88,7 @@ def _read(target: Target, reply: Reply, took: float) -> Canary:
         status=reply.status,
         fault=str(reply.fault or ""),
         busy=not ok and target.overload(reply) is not None,
-        error=(reply.error.message if reply.error else reply.excerpt)[:200] if not ok else "",
+        error=(reply.error.message if reply.error else visible(reply.excerpt))[:200] if not ok else "",
         text=reply.text[:200],
         garble=(garbled(reply.text, TOKENS_OUT if given is None else given, Baseline()) or "") if ok else "",
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from fuzzer.garble import REPLACEMENT, repeats
 from fuzzer.model import Baseline, Generated, Observation, Outcome
 from targets.base import Fault
+from targets.bodies import visible
 
 if TYPE_CHECKING:
     from fuzzer.evidence import Evidence, Verdict
@@ -69,7 +70,7 @@ def signature(e: Evidence) -> str:
         return f"{e.reply.fault}: {e.reply.fault_text}"[:400].rstrip(": ")
     if e.canary is not None and not e.canary.ok:
         return (e.canary.error or e.canary.fault)[:400]
-    return e.reply.excerpt[:400]
+    return visible(e.reply.excerpt)[:400]
 
 
 def _generated(prepared: Prepared, e: Evidence) -> Generated | None:
