@@ -24,8 +24,9 @@ from pathlib import Path
 import anyio
 
 from fuzzer.model import ProbeSpec, Role, Settings
-from fuzzer.probe import Prepared, Rig, gather, prepare
+from fuzzer.probe import gather
 from fuzzer.prompts import PromptSource
+from fuzzer.rig import Prepared, Rig, prepare
 from fuzzer.standing import Standing
 from targets.detect import connect
 from tests.engines import recipes

@@ -1,7 +1,6 @@
 """How many deaths may a run still risk, and which observation pays for those while the engine is waited for?
 
-Invariant: what was seen to die is on record before anything else is asked of the engine; but for deaths while a lost
-tokenizer is waited for, which are recorded with the probe that needs it.
+Invariant: what was seen to die is on record before anything else is asked of the engine.
 """
 
 from __future__ import annotations
@@ -48,9 +47,9 @@ class Account:
             self.relapses += seen.relapses
             self.last = seen
 
-    def spares(self, more: int = 0) -> bool:
-        """Can one more death be afforded, with so many that are not charged yet?"""
-        return self.spent + more < self.max_deaths
+    def spares(self) -> bool:
+        """Can one more death be afforded?"""
+        return self.spent < self.max_deaths
 
     def bury(self, relapse: Relapse, took_s: float) -> bool:
         """The engine died again, `took_s` seconds into the wait for it. Can one more death be afforded?"""

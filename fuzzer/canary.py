@@ -14,6 +14,7 @@ import anyio
 from fuzzer.evidence import Canary
 from fuzzer.garble import garbled
 from fuzzer.model import Baseline
+from fuzzer.prompts.errors import TokenizerLost
 from fuzzer.watch import ABSENT_S
 from fuzzer.wording import announces_death
 from targets.base import Generation
@@ -67,9 +68,12 @@ async def _doubted(target: Target, prompts: PromptSource, recipe: Recipe, deadli
 
 
 async def _once(target: Target, prompts: PromptSource, recipe: Recipe, deadline_s: float) -> Canary:
-    generation = Generation(
-        await prompts.rebuild(recipe), TOKENS_OUT, stream=False, ignore_eos=target.traits.ignore_eos
-    )
+    began = time.monotonic()
+    try:
+        prompt = await prompts.rebuild(recipe)
+    except TokenizerLost as lost:  # its first words were never counted, and whoever could is away
+        return replace(_read(target, lost.reply, time.monotonic() - began), ok=False)
+    generation = Generation(prompt, TOKENS_OUT, stream=False, ignore_eos=target.traits.ignore_eos)
     began = time.monotonic()
     with anyio.move_on_after(deadline_s) as scope:
         reply = await target.generate(generation, target.encode(generation))

@@ -1,6 +1,6 @@
 """How does a run get its engine back, and who pays for what dies meanwhile?
 
-`fuzzer.revival` waits; here is what a run makes of it: before it goes on, after a probe, for a lost tokenizer.
+`fuzzer.revival` waits; here is what a run makes of it: before it goes on, and after a probe.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 import anyio
 
 from fuzzer import account
-from fuzzer.errors import Interrupted, TargetLost
+from fuzzer.errors import Interrupted, RunStopped, TargetLost
 from fuzzer.events import Note, Revived, Reviving
 from fuzzer.relapse import Vigil
 from fuzzer.revival import revive
@@ -25,9 +25,8 @@ if TYPE_CHECKING:
     from fuzzer.evidence import Evidence
     from fuzzer.lives import Lives
     from fuzzer.model import Observation, ProbeSpec
-    from fuzzer.probe import Rig
-    from fuzzer.relapse import Relapse
     from fuzzer.revival import Revival
+    from fuzzer.rig import Rig
     from fuzzer.standing import Standing
 
 
@@ -56,7 +55,7 @@ class Comeback:
         """
         vigil = Vigil(self.lives.known, ended=True, wary=self.account.relapses)
         head = f"resume/{standing.last_seq}"
-        revival = await self._revive(spec, head, vigil, standing, self.account.bury, needs_help=False)
+        revival = await self._revive(spec, head, vigil, standing, needs_help=False)
         if self.rig.stop.is_set():
             raise Interrupted(self.run)
         if not revival.came_back:
@@ -67,7 +66,7 @@ class Comeback:
         """After a probe that left nobody to ask: the observation with what its revival took."""
         began = self.now()
         vigil = Vigil(evidence.before, ended=seen.deaths > 0, wary=self.account.relapses)
-        revival = await self._revive(seen.spec, str(seen.seq), vigil, standing, self.account.bury)
+        revival = await self._revive(seen.spec, str(seen.seq), vigil, standing)
         waited_s = self.now() - began  # also for the spacing of deaths, which the next probe's begin depends on
         counted = seen.deaths > 0 or seen.wedged  # else whoever is there now is compared with whom we knew
         if counted and (revival.relapses or not self.lives.is_told(evidence)):
@@ -76,25 +75,8 @@ class Comeback:
             raise Interrupted(self.run)
         seen = self.account.settle(revival, waited_s)
         if seen.revived:
-            await self._compare_limits()
+            await self.compare()
         return seen
-
-    async def of_tokenizer(self, spec: ProbeSpec, standing: Standing) -> None:
-        """Raises TargetLost. Deaths meanwhile are the next observation's; without one, the last one's."""
-        relapses: list[tuple[Relapse, float]] = []
-
-        def bury(relapse: Relapse, took_s: float) -> bool:
-            relapses.append((relapse, took_s))
-            return self.account.spares(len(relapses))
-
-        vigil = Vigil(self.lives.known, ended=True, wary=self.account.relapses)
-        revival = await self._revive(spec, f"tokenizer/{standing.last_seq + 1}", vigil, standing, bury)
-        if revival.came_back and not self.rig.stop.is_set():
-            self.lives.untold += len(relapses)
-            return
-        for relapse, took_s in relapses:
-            self.account.bury(relapse, took_s)
-        raise Interrupted(self.run) if self.rig.stop.is_set() else TargetLost(self._gone(revival))
 
     async def pause(self, seconds: float) -> None:
         """Let so many seconds pass."""
@@ -110,14 +92,15 @@ class Comeback:
         head: str,
         vigil: Vigil,
         standing: Standing,
-        bury: Callable[[Relapse, float], bool],
         *,
         needs_help: bool = True,
     ) -> Revival:
         def tell(took_s: float, words: str) -> None:
             self.emit(Reviving(took_s, words))
 
-        revival = await revive(self.rig, spec, head, tell, vigil, needs_help=needs_help, standing=standing, bury=bury)
+        revival = await revive(
+            self.rig, spec, head, tell, vigil, needs_help=needs_help, standing=standing, bury=self.account.bury
+        )
         if revival.said:
             self.emit(Note(revival.said, hint="check the command of --on-death", level="warning"))
         if revival.came_back:
@@ -126,8 +109,17 @@ class Comeback:
                 await self.pause(self.rig.settings.death_spacing_s - (self.now() - self.account.died_at))
         return revival
 
-    async def _compare_limits(self) -> None:
-        """Whoever helped the engine back may have given it another window: then a finding would speak for both."""
+    async def compare(self) -> None:
+        """Whoever started the engine again may have given it another window: then a finding would speak for both.
+
+        Raises RunStopped where it is another version: what was observed does not speak for that.
+        """
+        version = await self.rig.target.version() if self.rig.version else None
+        if version and version != self.rig.version:
+            raise RunStopped(
+                f"Another engine is behind {self.rig.target.url}: version was {self.rig.version} and is {version}. "
+                "What was observed does not speak for it; begin a new run."
+            )
         was, now = self.rig.limit, await self.rig.target.limit()
         if was and now and was != now:
             text = f"the target advertised a limit of {was} tokens; since it came back it is {now}"

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from fuzzer.prompts.errors import TokenizerLost
 from fuzzer.prompts.recipe import Recipe
 from targets.base import Generation
 
 if TYPE_CHECKING:
     from fuzzer.model import ProbeSpec
-    from fuzzer.probe import Prepared, Rig
+    from fuzzer.rig import Prepared, Rig
     from targets.base import Reply, Target
 
 ROUNDS = 64  # requests of one companion at most: then it has been company for long enough
@@ -54,13 +55,18 @@ class Company:
 async def accompany(rig: Rig, prepared: Prepared, at: int, company: Company) -> None:
     """Keep companion number `at` of a probe in flight until cancelled, or until one of its requests is not answered."""
     for turn in range(ROUNDS):
-        generation = await companion_of(rig, prepared.spec, prepared.seq, at, turn)
+        who = f"a companion of {prepared.spec.companions[at]} tokens"
+        try:
+            generation = await companion_of(rig, prepared.spec, prepared.seq, at, turn)
+        except TokenizerLost as lost:
+            company.faults.append(f"{who} was not sent: {lost}")
+            company.has_come(at)
+            return
         body = rig.target.encode(generation)
         company.requests += 1
         reply = await rig.target.generate(generation, body, on_progress=lambda: company.has_come(at))
         company.has_come(at)
         fault = failed(rig.target, reply)
-        who = f"a companion of {prepared.spec.companions[at]} tokens"
         if fault is not None:
             company.faults.append(f"{who}: {fault}")
         elif reply.status != 200:

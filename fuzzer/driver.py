@@ -25,17 +25,24 @@ from fuzzer.model import Corroboration, Observation, Outcome, ProbeSpec, Role
 from fuzzer.observe import observe
 from fuzzer.outcome import judge
 from fuzzer.poison import with_poison
-from fuzzer.probe import Prepared, gather, prepare
+from fuzzer.probe import gather, gather_unsent
 from fuzzer.prompts.errors import TokenizerLost
+from fuzzer.rig import Prepared, prepare, unsent
 from fuzzer.standing import Standing, in_flight
+from fuzzer.untokenized import Untokenized
 from targets.scrape import Scrape
 
 if TYPE_CHECKING:
     from fuzzer.evidence import Evidence, Verdict
     from fuzzer.plans import Plan
-    from fuzzer.probe import Rig
+    from fuzzer.rig import Rig
     from fuzzer.watch import Pulse
+    from targets.base import Reply
 
+UNCOUNTED = (
+    "the metrics do not count what is answered here: they are another engine's, a proxy's or a cache's, and no evidence"
+)
+LONG_WAIT_S = 5.0  # a wait that whoever looks on wants to be told of
 Turn = Callable[[ProbeSpec], AbstractAsyncContextManager[None]]
 
 
@@ -71,6 +78,7 @@ class Driver:
     _account: Account = field(init=False)
     _lives: Lives = field(init=False)
     _comeback: Comeback = field(init=False)
+    _untokenized: Untokenized = field(default_factory=Untokenized, init=False)
 
     def __post_init__(self) -> None:
         self._began = self.clock()
@@ -94,6 +102,7 @@ class Driver:
         self.standing = reduce(Standing.after, recorded, began)
         self._account.charge(recorded)
         for seen in recorded:
+            self._untokenized.remember(seen)
             self.emit(Replayed(seen))
         try:
             plan, spec = self._replay(make_plan, recorded)
@@ -130,15 +139,17 @@ class Driver:
 
     async def _step(self, spec: ProbeSpec) -> Observation:
         """One probe from intent to observation, with the engine serving again at its end where it can."""
+        if spec.wait_s >= LONG_WAIT_S:
+            self.emit(Note(f"waits {spec.wait_s:.0f} s before {spec.length} tokens: {spec.reason}"))
         await self._comeback.pause(spec.wait_s)
         seq = self.standing.last_seq + 1
-        prepared = await self._prepare(spec, seq)
+        prepared, instead = await self._prepare(spec, seq)
         started_s = self.now()
         self.journal.intend(prepared, started_s)
         deadline_s = self.standing.deadline_s(in_flight(spec), self.rig.settings.timeout_s)
         self.emit(ProbeStarted(seq, spec, deadline_s))
-        evidence = await gather(self.rig, prepared, self.standing, self._teller(seq))
-        verdict = self._with_unseen_deaths(with_poison(judge(evidence), evidence), evidence)
+        evidence, verdict = await self._ask(prepared, instead)
+        verdict = self._with_unseen_deaths(verdict, evidence)
         words = await self._last_words(verdict)
         seen = observe(prepared, evidence, verdict, self.standing, started_s=started_s, ended_s=self.now())
         if words.signature:
@@ -150,20 +161,32 @@ class Driver:
         self._lives.saw(evidence)
         if evidence.cancelled:
             raise Interrupted(self.run)
-        if _needs_revival(seen):
+        if _needs_revival(seen, helped=bool(self.rig.settings.on_death)):
             seen = await self._comeback.after(seen, evidence, self.standing)
+        if seen.uncounted and self.standing.counted:
+            self.emit(Note(UNCOUNTED, hint="--metrics-url names the engine's own", level="warning"))
+            self.journal.note(UNCOUNTED, self.now())
         self.standing = self.standing.after(seen)
         self.emit(ProbeEnded(seen))
         await self._mark()
         return seen
 
-    async def _prepare(self, spec: ProbeSpec, seq: int) -> Prepared:
-        """A text needs the target's tokenizer: where that is away, so is the engine, and it is waited for."""
+    async def _prepare(self, spec: ProbeSpec, seq: int) -> tuple[Prepared, Reply | None]:
+        """The probe; or one that cannot leave, as the target does not tokenize its text, and what came instead."""
         try:
-            return await prepare(self.rig, spec, self.standing, seq)
-        except TokenizerLost:
-            await self._comeback.of_tokenizer(spec, self.standing)
-            return await prepare(self.rig, spec, self.standing, seq)
+            prepared = await prepare(self.rig, spec, self.standing, seq)
+        except TokenizerLost as lost:
+            return unsent(self.rig, spec, self.standing, seq, self._lives.known), lost.reply
+        self._untokenized.counted(spec)
+        return prepared, None
+
+    async def _ask(self, prepared: Prepared, instead: Reply | None) -> tuple[Evidence, Verdict]:
+        tell = self._teller(prepared.seq)
+        if instead is not None:
+            evidence = await gather_unsent(self.rig, prepared, instead, self.standing, tell)
+            return evidence, self._untokenized.lost(evidence)
+        evidence = await gather(self.rig, prepared, self.standing, tell)
+        return evidence, with_poison(judge(evidence), evidence)
 
     def _with_unseen_deaths(self, verdict: Verdict, evidence: Evidence) -> Verdict:
         verdict, why = self._lives.with_unseen_deaths(verdict, evidence)
@@ -199,9 +222,11 @@ class Driver:
         return tell
 
 
-def _needs_revival(seen: Observation) -> bool:
-    """True where the next probe would find nobody. After a probe that is the last one there is no next."""
-    if seen.spec.role in {Role.OVER_LIMIT, Role.SINGLE} and seen.outcome.is_evidence:
+def _needs_revival(seen: Observation, *, helped: bool) -> bool:
+    """True where the next probe would find nobody. After a probe that is the last one there is no next; but the engine
+    is `helped` back after it too, where we were told how.
+    """
+    if not helped and seen.spec.role in {Role.OVER_LIMIT, Role.SINGLE} and seen.outcome.is_evidence:
         return False
     return seen.deaths > 0 or seen.wedged or seen.outcome is Outcome.ABANDONED
 

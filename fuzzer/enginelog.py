@@ -7,6 +7,7 @@ from typing import Protocol
 
 import anyio
 
+from fuzzer.command import run
 from fuzzer.lastwords import LastWords, read, since
 
 READ_BYTES = 1 << 17  # of what is new, the end
@@ -54,7 +55,10 @@ class LogFile:
 
 @dataclass(slots=True)
 class LogCommand:
-    """`--engine-log-cmd CMD`: `kubectl logs --previous`, `journalctl -u`, `docker logs`. It repeats what is old."""
+    """`--engine-log-cmd CMD`: `kubectl logs --previous`, `journalctl -u`, `docker logs`. It repeats what is old.
+
+    One that never ends (`-f`) is killed after 15 s: what it printed by then is read.
+    """
 
     command: str
     _old: str = ""
@@ -71,7 +75,4 @@ class LogCommand:
         return words
 
     async def _printed(self) -> str:
-        with anyio.move_on_after(COMMAND_S):
-            done = await anyio.run_process(self.command, check=False)
-            return (done.stdout + done.stderr)[-READ_BYTES:].decode(errors="replace")
-        return ""
+        return (await run(self.command, within_s=COMMAND_S, tail_bytes=READ_BYTES, kill=True)).said

@@ -64,6 +64,7 @@ class Evidence:
     before: Scrape | None = None
     after: Scrape | None = None
     settled: Scrape | None = None
+    others_seen: bool = False  # an earlier probe of this run was contended
     peak_running: float = 0.0  # most requests in the batch that a poll saw while ours was open
     draft: DraftCounts | None = None  # of this request: from the reply, else counted between `before` and `after`
     canary: Canary | None = None
@@ -76,6 +77,7 @@ class Evidence:
     companion_faults: tuple[str, ...] = ()  # how those of them ended that the engine failed
     companions_turned_away: tuple[str, ...] = ()  # what those were told that it refused: they were not there
     away_s: float = 0.0  # how long we ourselves were not running while it was open: suspended, or stopped
+    short_counts: tuple[tuple[int, int], ...] = ()  # (sent, counted) of short prompts, where its own count looks odd
     recent_cuts_s: tuple[float, ...] = ()  # when earlier streams of this run were cut, in seconds since their begin
 
 

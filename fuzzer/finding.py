@@ -33,7 +33,7 @@ class Halt(StrEnum):
     TIME = "max-time"
     BUSY = "busy"
     REPLICAS = "replicas"
-    PROXY = "proxy"  # a proxy's limit stands in the way
+    PROXY = "proxy"  # a limit stands in the way: a proxy's, or the tokenizer's where only the target has one
     CONTENDED = "contended"
     NOT_LENGTH = "not-length"
     CONTRADICTION = "contradiction"

@@ -15,7 +15,7 @@ from fuzzer.watch import Pulse, poll_health, scrape
 from targets.base import Fault, Generation, Health, Reply
 
 if TYPE_CHECKING:
-    from fuzzer.probe import Rig
+    from fuzzer.rig import Rig
     from targets.base import Mode
     from targets.scrape import Scrape
 

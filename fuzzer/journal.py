@@ -14,9 +14,9 @@ from targets.scrape import Scrape, restarted
 
 if TYPE_CHECKING:
     from fuzzer.evidence import Evidence, Verdict
-    from fuzzer.probe import Prepared
     from fuzzer.relapse import Relapse
     from fuzzer.revival import Revival
+    from fuzzer.rig import Prepared
     from fuzzer.store import History, Store
 
 STARTS = "engine_starts"

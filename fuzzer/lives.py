@@ -14,13 +14,12 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Lives:
-    """`known`: the engine when it was last looked at. `untold`: deaths since the last observation, for the next one.
+    """`known`: the engine when it was last looked at.
 
     Of several replicas a look shows any one, and says nothing of the others.
     """
 
     known: Scrape | None
-    untold: int = 0
     replicas: bool = False
 
     def saw(self, evidence: Evidence) -> None:
@@ -28,13 +27,10 @@ class Lives:
         self.known = evidence.settled or evidence.after or self.known
 
     def with_unseen_deaths(self, verdict: Verdict, evidence: Evidence) -> tuple[Verdict, str | None]:
-        """The verdict with the deaths that came before its probe, which are nobody's; and what shows the last one.
+        """The verdict with a death that came before its probe, which is nobody's; and what shows it.
 
         A change that came with a death of the verdict's own is that death.
         """
-        if self.untold:
-            deaths, self.untold = verdict.deaths + self.untold, 0
-            verdict = replace(verdict, deaths=deaths, blames=verdict.blames or "nobody")
         looked = evidence.before
         if looked is None and not verdict.deaths:
             looked = evidence.after or evidence.settled

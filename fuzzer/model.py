@@ -193,9 +193,10 @@ class Observation:
     unusable: bool = False
     signature: str = ""  # the engine's own words at a death: the error message, or a log line
     signature_source: SignatureSource = "client"  # log: a line of the engine's own
-    cut_s: float | None = None  # when the answer's stream was cut, in seconds since the request was begun
+    cut_s: float | None = None  # when the line was cut or reset, in seconds since the request was begun
     yardstick: Baseline | None = None  # what this answer looks like, where it is a pass
     resumed_after: bool = False  # a session ended with this probe, and a later one went on
+    uncounted: bool = False  # answered, and whoever tells the metrics did not count it
     generated: Generated | None = None  # of a probe that is compared, where its answer came whole
 
     @property

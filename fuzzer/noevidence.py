@@ -13,6 +13,7 @@ from fuzzer.model import Corroboration, Outcome
 from fuzzer.vitals import death_proof, health_went_down, serves, survival_proof, way_is_shut
 from fuzzer.wording import words
 from targets.base import Fault
+from targets.refusals import names_overload
 
 if TYPE_CHECKING:
     from fuzzer.evidence import Evidence
@@ -79,18 +80,37 @@ def busy(e: Evidence) -> Verdict | None:
 
 
 def _says_it_itself(e: Evidence) -> bool:
-    """An engine's own words in JSON, under a health that never went down and a canary that came back whole."""
+    """An engine's own words of overload in JSON, under a health that never went down; and the canary came back whole.
+
+    A bare `Retry-After` may be a gateway's, which says the same of an engine that just died.
+    """
     sang = e.canary is not None and e.canary.ok
-    return e.before is None and sang and e.reply.error is not None and health_went_down(e) is None
+    said = e.reply.error is not None and names_overload(e.reply)
+    return e.before is None and sang and said and health_went_down(e) is None
 
 
 def turned_away(e: Evidence) -> Verdict | None:
-    """A canary that is turned away (a key that ran out, a certificate) tells nothing of the engine, good or bad."""
+    """A canary that is turned away (a key that ran out, a certificate) tells nothing of the engine, good or bad.
+
+    But where the probe was lost and the same canary was let in before, it is how a router or an ingress says that
+    nobody is behind it (404, 403, "model not found"): then the engine is away, and is waited for.
+    """
     shut = way_is_shut(e)
-    if shut is None or death_proof(e) is not None:
+    if shut is None or death_proof(e) is not None or (e.served_before and _lost(e) and _may_be_nobody(e)):
         return None
     step = "see that the key, the model's name and the certificate still hold, then resume"
     return Verdict(Outcome.INFRA, f"the way to the engine is shut: {shut}", next_step=step, unusable=True)
+
+
+def _lost(e: Evidence) -> bool:
+    """Did the probe get no answer of its own: a line that went dead, or a failure in HTTP?"""
+    reply = e.reply
+    lost = reply.fault is not None and reply.fault.lost
+    return lost or (reply.status or 0) >= 500 or (reply.status == 200 and not reply.complete and not reply.stopped)
+
+
+def _may_be_nobody(e: Evidence) -> bool:
+    return e.canary is not None and e.canary.status in {400, 403, 404}
 
 
 def door(e: Evidence) -> Verdict | None:
@@ -134,7 +154,7 @@ def _bare(model: str) -> str:
 
 def cut_by_a_clock(e: Evidence) -> Verdict | None:
     """Streams that are cut at a near-constant time, the engine unchanged, are a proxy's deadline."""
-    if e.reply.fault is not Fault.CUT or len(e.recent_cuts_s) < 2 or survival_proof(e) is None:
+    if e.reply.fault is None or not e.reply.fault.lost or len(e.recent_cuts_s) < 2 or survival_proof(e) is None:
         return None
     now = e.reply.ended_s
     if any(abs(cut - now) > SAME_CLOCK * now for cut in e.recent_cuts_s[-2:]):

@@ -9,10 +9,11 @@ from fuzzer.garble import REPLACEMENT, repeats
 from fuzzer.model import Baseline, Generated, Observation, Outcome
 from targets.base import Fault
 from targets.bodies import visible
+from targets.scrape import counted
 
 if TYPE_CHECKING:
     from fuzzer.evidence import Evidence, Verdict
-    from fuzzer.probe import Prepared
+    from fuzzer.rig import Prepared
     from fuzzer.standing import Standing
 
 KEPT_CHARS = 1_024
@@ -21,10 +22,10 @@ KEPT_CHARS = 1_024
 def observe(
     prepared: Prepared, e: Evidence, verdict: Verdict, standing: Standing, *, started_s: float, ended_s: float
 ) -> Observation:
-    """The observation of one probe. A probe without a usage has an inferred length: sent + offset."""
+    """The observation of one probe. A probe without a usage that tells has an inferred length: sent + offset."""
     counted = e.reply.usage.prompt_tokens
     inferred = prepared.sent_tokens + (standing.offset(prepared.spec.mode) or 0)
-    trusted = counted is not None and verdict.outcome is not Outcome.TRUNCATED
+    trusted = counted is not None and verdict.outcome not in {Outcome.TRUNCATED, Outcome.INFRA}
     return Observation(
         seq=prepared.seq,
         spec=prepared.spec,
@@ -56,15 +57,16 @@ def observe(
         next_step=verdict.next_step,
         unusable=verdict.unusable,
         signature=signature(e) if verdict.deaths else "",
-        cut_s=e.reply.ended_s if e.reply.fault is Fault.CUT else None,
+        cut_s=e.reply.ended_s if e.reply.fault in {Fault.CUT, Fault.RESET} and prepared.body else None,
         yardstick=_yardstick(e) if verdict.outcome is Outcome.PASS else None,
+        uncounted=verdict.outcome is Outcome.PASS and _uncounted(e),
         generated=_generated(prepared, e) if prepared.spec.compared is not None else None,
     )
 
 
 def signature(e: Evidence) -> str:
     """The last words that the client itself heard of a failure: the server's message, else how the line went dead."""
-    if e.reply.error is not None:
+    if e.reply.error is not None and e.refusal is None:  # a clean refusal is nobody's last word
         return e.reply.error.message[:400]
     if e.reply.fault is not None:
         return f"{e.reply.fault}: {e.reply.fault_text}"[:400].rstrip(": ")
@@ -80,6 +82,12 @@ def _generated(prepared: Prepared, e: Evidence) -> Generated | None:
         return None
     digest = hashlib.sha256(prepared.generation.prompt.json).hexdigest()
     return Generated(digest, reply.text[:KEPT_CHARS], reply.text_chars, reply.token_ids)
+
+
+def _uncounted(e: Evidence) -> bool:
+    """Neither the answer nor the canary after it moved a counter of work: not whom we ask is in these metrics."""
+    last = e.settled or e.after
+    return e.before is not None and last is not None and counted(e.before, last) is False
 
 
 def _cached(e: Evidence) -> int | None:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fuzzer import noevidence
+from fuzzer.counting import ASK_THE_ENGINE, of_another_tokenizer
 from fuzzer.evidence import Verdict
 from fuzzer.garble import garbled
 from fuzzer.model import Corroboration, Outcome
@@ -43,7 +44,12 @@ def judge(e: Evidence) -> Verdict:
     """What the probe showed. Total: every Evidence has a Verdict; nothing is raised."""
     verdicts = (question(e) for question in _QUESTIONS)
     verdict = next((verdict for verdict in verdicts if verdict is not None), None) or _failed(e)
-    return _with_doubt(replace(verdict, contended=contended(e)), e)
+    return _with_doubt(replace(verdict, contended=contended(e) or _may_be_anothers(verdict, e)), e)
+
+
+def _may_be_anothers(verdict: Verdict, e: Evidence) -> bool:
+    """A death after our answer was whole, where others were seen before: a new life's counters cannot tell of them."""
+    return verdict.outcome is Outcome.DEATH and e.others_seen and (e.reply.complete or e.refusal is not None)
 
 
 def _with_doubt(verdict: Verdict, e: Evidence) -> Verdict:
@@ -156,6 +162,8 @@ def _shortened(e: Evidence) -> Verdict | None:
             "answered, but the server no longer says how many prompt tokens it read, as it did before",
             next_step="whether it shortened the prompt cannot be known: ask the engine without what drops its usage",
         )
+    if (another := of_another_tokenizer(e)) is not None:
+        return Verdict(Outcome.INFRA, another, next_step=ASK_THE_ENGINE)
     if usage.prompt_tokens is not None and certain and usage.prompt_tokens < expected:
         return Verdict(Outcome.TRUNCATED, f"{expected} prompt tokens sent, {usage.prompt_tokens} counted by the server")
     if _short_output(e) and not _clamped(e):
@@ -168,9 +176,9 @@ def _short_output(e: Evidence) -> bool:
     got = e.reply.usage.completion_tokens
     if got is None or e.spec.stop_after is not None or got >= e.spec.output_tokens:
         return False
-    if e.baseline is None:  # the model ended by itself: a short prompt shows that it does
-        return e.reply.finish_reason != "stop"
-    return e.baseline.full_output or e.reply.finish_reason == "length"
+    if e.reply.finish_reason == "stop":  # the model ended by itself: `ignore_eos` is not honoured
+        return False
+    return e.baseline is None or e.baseline.full_output or e.reply.finish_reason == "length"
 
 
 def _clamped(e: Evidence) -> bool:

@@ -1,4 +1,4 @@
-"""What happens around one generation request? Prepares it, sends it once, watches, and gathers the evidence.
+"""What happens around one generation request? Sends it once, watches, and gathers the evidence.
 
 A probe is never retried: its failure is the measurement. It owns the time from its first byte to the end of its grace
 and canary, and one task group holds everything that runs meanwhile.
@@ -6,9 +6,8 @@ and canary, and one task group holds everything that runs meanwhile.
 
 from __future__ import annotations
 
-import hashlib
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -16,107 +15,34 @@ import anyio
 
 from fuzzer.canary import TOKENS_IN, sing
 from fuzzer.companions import Company, accompany
+from fuzzer.counting import looks_odd
 from fuzzer.evidence import Evidence
-from fuzzer.model import ProbeSpec, Settings
 from fuzzer.prompts.recipe import Recipe
 from fuzzer.standing import in_flight
 from fuzzer.watch import GRACE_INTERVAL_S, Pulse, grace, poll_health, scrape, watch
-from targets.base import Fault, Generation, Reply, Target
+from targets.base import Fault, Reply
 from targets.scrape import DraftCounts, Scrape, mixed
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from fuzzer.enginelog import EngineLog
     from fuzzer.evidence import Canary
-    from fuzzer.prompts import PromptSource
+    from fuzzer.rig import Prepared, Rig
     from fuzzer.standing import Standing
 
 PASS_INTERVAL_S = 0.5
 SUPERVISE_INTERVAL_S = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class Rig:
-    """What every probe of a run is done with."""
-
-    target: Target
-    prompts: PromptSource
-    settings: Settings
-    limit: int | None = None  # advertised or learnt, tokens
-    replicas: bool = False
-    engine_log: EngineLog | None = None
-    stop: anyio.Event = field(default_factory=anyio.Event)  # set: hang up and close the row
-    again: Recipe | None = None  # send this very prompt, whatever length is asked (`replay`)
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A probe that is ready to leave: nothing about it is decided later."""
-
-    seq: int
-    spec: ProbeSpec
-    generation: Generation
-    body: bytes = field(repr=False)
-    sha256: str
-    recipe: Recipe
-    before: Scrape | None  # who the engine is as the request leaves
-
-    @property
-    def sent_tokens(self) -> int:
-        return self.generation.prompt.tokens
-
-
-async def prepare(rig: Rig, spec: ProbeSpec, standing: Standing, seq: int) -> Prepared:
-    """Build the request whose prompt the server will count as `spec.length` tokens, as far as the offset is known."""
-    tokens = max(1, spec.length - (standing.offset(spec.mode) or 0))
-    seed = str(rig.settings.seed)
-    head, salt = (str(seq), None) if spec.compared is None else (f"compared-{spec.length}", str(spec.compared))
-    recipe = rig.again or Recipe(spec.mode, tokens, spec.content, seed, head, spec.cache, spec.shared, salt)
-    generation = await generation_of(rig, spec, recipe)
-    body = rig.target.encode(generation)
-    before = await scrape(rig.target)
-    return Prepared(seq, spec, generation, body, hashlib.sha256(body).hexdigest(), recipe, before)
-
-
-async def generation_of(rig: Rig, spec: ProbeSpec, recipe: Recipe) -> Generation:
-    """The request of a recipe: over the same vocabulary, in the same dialect, the same one in any process."""
-    traits = rig.target.traits
-    warm = recipe.cache == "warm"
-    return Generation(
-        await rig.prompts.rebuild(recipe),
-        None if spec.omit_max_tokens else spec.output_tokens,
-        stream=spec.stream,
-        temperature=spec.temperature,
-        ignore_eos=traits.ignore_eos,
-        min_tokens=_min_tokens(spec, traits.min_tokens and not traits.ignore_eos, rig.limit),
-        cache_salt=_cache_salt(recipe) if traits.cache_salt and not warm else None,
-        stop_after=spec.stop_after,
-        cold=not warm,
-        token_ids=spec.compared is not None and traits.token_ids,
-    )
-
-
-def _cache_salt(recipe: Recipe) -> str:
-    return f"ctxfuzz-{recipe.seed}-{recipe.head}" + (f"-{recipe.salt}" if recipe.salt else "")
-
-
-def _min_tokens(spec: ProbeSpec, wanted: bool, limit: int | None) -> int | None:  # noqa: FBT001  (private)
-    """Only where `ignore_eos` is not supported, and never above what the limit leaves."""
-    if not wanted or spec.omit_max_tokens:
-        return None
-    room = spec.output_tokens if limit is None else min(spec.output_tokens, limit - spec.length)
-    return max(1, room)
-
-
 async def gather(rig: Rig, prepared: Prepared, standing: Standing, tell: Callable[[Pulse, str], None]) -> Evidence:
     """Send the probe and observe it to the end of its grace and canary. `tell(pulse, phase)` is called now and then."""
     spec, settings = prepared.spec, rig.settings
     deadline_s = standing.deadline_s(in_flight(spec), settings.timeout_s)
-    before = None if rig.replicas else prepared.before  # of several processes, a scrape shows any one
+    tells = standing.counted and not rig.replicas  # of several processes, a scrape shows any one
+    before = prepared.before if tells else None
     pulse = Pulse(time.monotonic())
     pulse.health.append(await poll_health(rig.target, pulse))
-    pulse.began, pulse.progress_at = time.monotonic(), 0.0
+    pulse.began, pulse.progress_at, pulse.known = time.monotonic(), 0.0, before
     company = Company(len(spec.companions))
     reply, hung = await _send(rig, prepared, pulse, company, tell, deadline_s=deadline_s)
     evidence = Evidence(
@@ -134,6 +60,7 @@ async def gather(rig: Rig, prepared: Prepared, standing: Standing, tell: Callabl
         health_during=tuple(pulse.health),
         before=before,
         served_before=standing.served,
+        others_seen=standing.others_seen,
         peak_running=pulse.peak_running,
         baseline=standing.yardstick(spec),
         limit=rig.limit,
@@ -147,7 +74,33 @@ async def gather(rig: Rig, prepared: Prepared, standing: Standing, tell: Callabl
     )
     if evidence.cancelled:
         return evidence
-    return await _aftermath(rig, evidence, pulse, partial(_canary, rig, prepared, standing, deadline_s), tell)
+    send_canary = partial(_canary, rig, prepared, standing, deadline_s)
+    look = partial(scrape, rig.target) if standing.counted else _blind
+    return await _aftermath(rig, evidence, pulse, send_canary, look=look, tell=tell)
+
+
+async def gather_unsent(
+    rig: Rig, prepared: Prepared, reply: Reply, standing: Standing, tell: Callable[[Pulse, str], None]
+) -> Evidence:
+    """The same for a probe that could not leave. `reply` is what came of the request to tokenize its text."""
+    spec = prepared.spec
+    tells = standing.counted and not rig.replicas
+    evidence = Evidence(
+        spec=spec,
+        reply=reply,
+        sent_tokens=prepared.sent_tokens,
+        overload_s=rig.target.overload(reply),
+        proxy=rig.target.proxy_sign(reply),
+        hung=reply.fault is Fault.TIMEOUT,
+        deadline_s=reply.ended_s,
+        before=prepared.before if tells else None,
+        served_before=standing.served,
+        replicas=rig.replicas,
+    )
+    deadline_s = standing.deadline_s(in_flight(spec), rig.settings.timeout_s)
+    send_canary = partial(_canary, rig, prepared, standing, deadline_s)
+    look = partial(scrape, rig.target) if standing.counted else _blind
+    return await _aftermath(rig, evidence, Pulse(time.monotonic()), send_canary, look=look, tell=tell)
 
 
 async def _send(
@@ -161,6 +114,8 @@ async def _send(
 ) -> tuple[Reply, bool]:
     """The reply, and whether it hung. A reply that we hung up on keeps nothing but its time.
 
+    Should the engine be another one while the request is still open, then a proxy keeps it, and sends it to the next
+    life: the length is decided, and whoever waits on kills that one too.
     The companions are there before the probe is, and are hung up on when its answer is over.
     """
     replies: list[Reply] = []
@@ -172,7 +127,11 @@ async def _send(
     async with anyio.create_task_group() as group:
 
         async def send() -> None:
-            replies.append(await rig.target.generate(prepared.generation, prepared.body, on_progress=pulse.on_byte))
+            replies.append(
+                await rig.target.generate(
+                    prepared.generation, prepared.body, on_progress=pulse.on_byte, on_token=pulse.on_token
+                )
+            )
             group.cancel_scope.cancel()
 
         async def forgo() -> None:
@@ -190,14 +149,17 @@ async def _send(
         pulse.began, pulse.progress_at = time.monotonic(), 0.0
         group.start_soon(forgo if company.faults else send)
         group.start_soon(watch, rig.target, pulse, rig.settings, phase)
-        while not pulse.hung(deadline_s, rig.settings.timeout_s):
+        while pulse.died is None and not pulse.hung(deadline_s, rig.settings.timeout_s):
             await anyio.sleep(SUPERVISE_INTERVAL_S)
             pulse.look()
-        hung = True
+        hung = pulse.died is None
         group.cancel_scope.cancel()
     if replies:
         return replies[0], False
-    return Reply(sent=True, ended_s=pulse.elapsed(), first_byte_s=pulse.first_byte_at), hung
+    reply = Reply(sent=True, ended_s=pulse.elapsed(), first_byte_s=pulse.first_byte_at)
+    if pulse.died is not None:
+        reply = replace(reply, fault=Fault.CUT, fault_text="we hung up on whoever sends it again and again")
+    return reply, hung
 
 
 async def _aftermath(
@@ -205,6 +167,8 @@ async def _aftermath(
     e: Evidence,
     pulse: Pulse,
     send_canary: Callable[[], Awaitable[Canary]],
+    *,
+    look: Callable[[], Awaitable[Scrape | None]],
     tell: Callable[[Pulse, str], None],
 ) -> Evidence:
     """Grace, canary and the last scrapes: whether the engine lived through it."""
@@ -212,7 +176,7 @@ async def _aftermath(
     fine = (e.reply.complete or e.reply.stopped) and e.reply.status == 200 and e.reply.error is None
     fine = fine or e.refusal is not None
     tell(pulse, "grace")
-    after = await scrape(target)
+    after = await look()
     seconds, interval = (
         (settings.grace_pass_s, PASS_INTERVAL_S) if fine else (settings.grace_failure_s, GRACE_INTERVAL_S)
     )
@@ -223,9 +187,21 @@ async def _aftermath(
         return e  # nobody listens any more: a canary could only be refused
     tell(pulse, "canary")
     canary = await send_canary()
-    settled = await scrape(target)
+    settled = await look()
     several = e.replicas or any(mixed(e.before, late) for late in (after, settled) if e.before and late)
-    return replace(e, canary=canary, settled=settled, replicas=several)
+    e = replace(e, canary=canary, settled=settled, replicas=several)
+    return await _recounted(rig, e) if canary.ok and looks_odd(e) else e
+
+
+async def _recounted(rig: Rig, e: Evidence) -> Evidence:
+    """With what shows whether an odd count is the engine's: short prompts, sent in the same way."""
+    way = (e.spec.mode, e.spec.content)
+    counts = await rig.recount.of(rig.target, rig.prompts, *way, deadline_s=e.deadline_s)
+    return replace(e, short_counts=tuple(counts.items()))
+
+
+async def _blind() -> None:
+    """The look at metrics that do not speak of whom we ask."""
 
 
 async def _canary(rig: Rig, prepared: Prepared, standing: Standing, deadline_s: float) -> Canary:

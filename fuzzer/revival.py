@@ -13,9 +13,11 @@ import anyio
 from tenacity import AsyncRetrying, retry_if_result, wait_exponential
 
 from fuzzer.canary import TOKENS_IN, sing
+from fuzzer.command import run
 from fuzzer.prompts.recipe import Recipe
 from fuzzer.relapse import Look, Vigil
 from fuzzer.standing import Standing
+from fuzzer.store.masking import masked_text
 from fuzzer.watch import POLL_TIMEOUT_S, scrape
 from targets.base import Health
 
@@ -24,8 +26,8 @@ if TYPE_CHECKING:
 
     from fuzzer.evidence import Canary
     from fuzzer.model import ProbeSpec
-    from fuzzer.probe import Rig
     from fuzzer.relapse import Relapse
+    from fuzzer.rig import Rig
     from targets.scrape import Scrape
 
 STEADY_RATIO = 1.5
@@ -34,6 +36,8 @@ MOST_CANARIES = 6
 FIRST_CANARY_S = 120.0  # the first real generation may capture graphs
 REQUESTS = 6  # of one attempt at most: health, counters, a canary that may be asked again three times
 NOTHING_KNOWN = Standing()
+WORDS_CHARS = 200  # of what a command that failed said, the end
+WORDS_BYTES = 4 * WORDS_CHARS  # as many hold so many in any script
 MOST_PER_S = 2  # requests a second while we wait, once the first quick looks are over
 
 
@@ -83,7 +87,7 @@ async def revive(
         sleep=lambda seconds: _nap(rig, seconds),
     )
     came_back = False
-    while not came_back and (serves or (not waiting.spent and await retrying(waiting.attempt))):
+    while not came_back and (serves or (waiting.may_ask() and await retrying(waiting.attempt))):
         serves, came_back = False, await waiting.steadies()
     if not came_back and not waiting.spent:
         await waiting.look()
@@ -108,13 +112,17 @@ class _Waiting:
     def took_s(self) -> float:
         return time.monotonic() - self._began
 
+    def may_ask(self) -> bool:
+        return not self.spent and not self.rig.stop.is_set()
+
     def is_over(self) -> bool:
-        return self.spent or self.rig.stop.is_set() or self.took_s() >= self.rig.settings.revival_timeout_s
+        return not self.may_ask() or self.took_s() >= self.rig.settings.revival_timeout_s
 
     async def look(self) -> Look:
         """Look who is there; a death that shows is buried."""
         health = await _health(self.rig)
-        seen = None if self.rig.replicas else await scrape(self.rig.target)  # of several, a scrape shows any one
+        tells = self.standing.counted and not self.rig.replicas  # of several, a scrape shows any one
+        seen = await scrape(self.rig.target) if tells else None
         look = Look(self.took_s(), health, seen)
         relapse = self.vigil.see(look)
         if relapse is not None:
@@ -177,14 +185,17 @@ async def _nap(rig: Rig, seconds: float) -> None:
 
 
 async def _help(rig: Rig, command: str) -> str:
-    """Run `--on-death CMD` through the shell, as an operator would. Returns what it said if it failed."""
-    with anyio.move_on_after(rig.settings.revival_timeout_s):
-        done = await anyio.run_process(command, check=False)
-        if done.returncode == 0:
-            return ""
-        words = (done.stderr or done.stdout).decode(errors="replace").strip()[-200:]
-        return f"--on-death exited with {done.returncode}: {words}"
-    return "--on-death did not end"
+    """Run `--on-death CMD` through the shell, as an operator would. Returns what it said if it failed.
+
+    One that is still at work when we are interrupted, or when the time to revive is over, is let be: it may be
+    in the middle of restarting an engine, and half a restart is worse than one that nobody waits for.
+    """
+    within_s = rig.settings.revival_timeout_s
+    ended = await run(command, within_s=within_s, tail_bytes=WORDS_BYTES, stop=rig.stop)
+    if ended.code is None:
+        return "" if rig.stop.is_set() else f"--on-death did not end in {within_s:.0f} s, and is let be"
+    words = masked_text(ended.said.strip()[-WORDS_CHARS:])
+    return f"--on-death exited with {ended.code}: {words}" if ended.code else ""
 
 
 def _spell(health: Health) -> str:

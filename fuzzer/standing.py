@@ -37,6 +37,8 @@ class Standing:
     served: bool = False  # the engine worked when the last probe was done with
     active_s: float = 0.0
     last_seq: int = 0
+    others_seen: bool = False  # some probe was contended
+    counted: bool = True  # so far the metrics counted each good answer: they speak of whom we ask
     bugs: tuple[str, ...] = ()  # signatures from the engine's own log, one for each bug
 
     @property
@@ -85,6 +87,8 @@ class Standing:
             served=(seen.outcome.is_evidence and not (seen.deaths or seen.wedged)) or seen.revival_s is not None,
             active_s=max(self.active_s, seen.ended_s),
             last_seq=max(self.last_seq, seen.seq),
+            others_seen=self.others_seen or seen.contended,
+            counted=self.counted and not seen.uncounted,
             bugs=(*self.bugs, seen.signature) if self._names_a_bug(seen) else self.bugs,
         )
 

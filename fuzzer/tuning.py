@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from fuzzer.counting import ASK_THE_ENGINE, SHORT_LENGTHS, adds_up, counts_otherwise, in_words, is_odd
 from fuzzer.errors import RunStopped
 from fuzzer.prompts.recipe import Recipe
 from targets.base import Generation
 
 if TYPE_CHECKING:
-    from fuzzer.probe import Rig
+    from collections.abc import Mapping
+
+    from fuzzer.rig import Rig
     from targets.base import Mode, Prompt, Reply
 
 TRIAL_TOKENS = 16
@@ -29,7 +32,7 @@ async def tune(rig: Rig, mode: Mode) -> str | None:
     Raises RunStopped where the target takes no prompt whose length would be known.
     """
     if mode == "ids" and rig.prompts.vocabulary_origin == "guess":
-        await _try_guesses(rig)
+        await _try_ids(rig)
         return "no tokenizer and no /tokenize: token ids are drawn from a guess at the vocabulary"
     if mode != "ids" and rig.prompts.estimated:
         await _calibrate(rig, mode)
@@ -37,11 +40,22 @@ async def tune(rig: Rig, mode: Mode) -> str | None:
     return None
 
 
-async def _try_guesses(rig: Rig) -> None:
+async def _try_ids(rig: Rig) -> None:
+    """Raises RunStopped where no guess is taken, or somebody counts the ids in tokens of another kind."""
+    counted = (await _try_guesses(rig)).usage.prompt_tokens
+    if counted is None or not is_odd(counted - TRIAL_TOKENS):
+        return
+    counts = await _counts_of_ids(rig, counted)
+    if counts_otherwise(counts):
+        raise RunStopped(_of_another_tokenizer(counts))
+
+
+async def _try_guesses(rig: Rig) -> Reply:
+    """The answer to ids that are taken."""
     while True:
         reply = await _ask(rig, await rig.prompts.rebuild(Recipe("ids", TRIAL_TOKENS, head="trial")))
         if reply.status not in {400, 422} or rig.target.refusal(reply) is not None:
-            return  # taken, or refused for a reason that the first probe will name
+            return reply  # taken, or refused for a reason that the first probe will name
         if not rig.prompts.guess_again():
             raise RunStopped(
                 f"The target refuses our guesses at its vocabulary ({_answered(reply)}). Name the model's tokenizer "
@@ -61,9 +75,34 @@ async def _calibrate(rig: Rig, mode: Mode) -> None:
         if rig.prompts.calibrate(usages) is not None:
             return
     raise RunStopped(
-        "The server's counts of short texts do not add up, so no longer text would have a known length. Name the "
-        "model's tokenizer with --tokenizer DIR, or send ids with --mode ids."
+        "The server's counts of short texts do not add up, so no longer text would have a known length. "
+        f"{await _way_out(rig)}"
     )
+
+
+async def _way_out(rig: Rig) -> str:
+    """What helps where texts do not add up. Ids do where the server counts them one by one, and nowhere else."""
+    name_it = "Name the model's tokenizer with --tokenizer DIR"
+    try:
+        trial = await _try_guesses(rig)
+    except RunStopped:
+        return f"{name_it}."
+    counts = await _counts_of_ids(rig, trial.usage.prompt_tokens)
+    if counts_otherwise(counts):
+        return _of_another_tokenizer(counts)
+    return f"{name_it}, or send ids with --mode ids." if adds_up(counts) else f"{name_it}."
+
+
+async def _counts_of_ids(rig: Rig, of_trial: int | None) -> Mapping[int, int]:
+    deadline_s = min(DEADLINE_S, rig.settings.timeout_s)
+    counts = await rig.recount.of(rig.target, rig.prompts, "ids", "words", deadline_s=deadline_s)
+    return counts if of_trial is None else {**counts, TRIAL_TOKENS: of_trial}
+
+
+def _of_another_tokenizer(counts: Mapping[int, int]) -> str:
+    sent = max(SHORT_LENGTHS)
+    said = in_words(counts[sent], sent, "ids")
+    return f"{said[0].upper()}{said[1:]}: {ASK_THE_ENGINE}."
 
 
 async def _count(rig: Rig, prompt: Prompt) -> int | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from fuzzer.wording import tells_of_failure
 from targets.base import Fault
-from targets.scrape import restarted, went_on
+from targets.scrape import counted, restarted, went_on
 
 if TYPE_CHECKING:
     from fuzzer.evidence import Canary, Evidence
@@ -31,9 +31,11 @@ def survival_proof(e: Evidence) -> str | None:
     if not serves(e) or death_proof(e) is not None:
         return None
     last = _last(e)
-    if not e.replicas and e.before is not None and last is not None and went_on(e.before, last):
-        return "the same process was there for the canary, and its counters went on"
-    return None
+    if e.replicas or e.before is None or last is None or not went_on(e.before, last):
+        return None
+    if e.canary is not None and e.canary.ok and counted(e.before, last) is False:
+        return None  # whoever sang is not whom these metrics speak of
+    return "the same process was there for the canary, and its counters went on"
 
 
 def serves(e: Evidence) -> bool:

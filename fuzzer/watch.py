@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from targets.base import Fault, Health
+from targets.scrape import restarted
 
 if TYPE_CHECKING:
     from fuzzer.model import Settings
@@ -37,6 +38,8 @@ class Pulse:
     beat_at: float = 0.0  # the last move of the heartbeat alone
     first_byte_at: float | None = None
     heartbeat: float | None = None
+    known: Scrape | None = None  # who the engine was when the request left
+    died: str | None = None  # what shows that it is another one by now
     peak_running: float = 0.0
     away_s: float = 0.0
     _looked_at: float = 0.0
@@ -49,7 +52,13 @@ class Pulse:
         if self.first_byte_at is None:
             self.first_byte_at = self.progress_at
 
+    def on_token(self) -> None:
+        """Whoever gives a token computes."""
+        self.progress_at = self.beat_at = self.elapsed()
+
     def on_scrape(self, scrape: Scrape) -> None:
+        if self.known is not None and self.died is None:
+            self.died = restarted(self.known, scrape)
         self.peak_running = max(self.peak_running, (scrape.running or 0.0) + (scrape.waiting or 0.0))
         if scrape.heartbeat is None:
             return

@@ -15,7 +15,7 @@ from targets.scrape import DraftCounts
 from targets.sse import OversizeError, SseParser
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from targets.base import Generation
     from targets.exchange import Exchange
@@ -52,6 +52,7 @@ class Answer:
     usage: Usage = field(default_factory=Usage)
     draft: DraftCounts | None = None
     first_token_s: float | None = None
+    on_token: Callable[[], None] = lambda: None  # called at each token that was asked for
     _raw: bytearray = field(default_factory=bytearray)
     _taken: int = 0
     _sse: SseParser | None = None
@@ -151,6 +152,8 @@ class Answer:
             return False
         if self._take(value):
             self.events += 1
+            if self.events <= self._asked:
+                self.on_token()
             if self.first_token_s is None:
                 self.first_token_s = at_s
         if self.events > _EVENTS_FREE + 2 * self._asked:

@@ -206,14 +206,18 @@ class Target(Protocol):
         """What it advertises now as its max_model_len, tokens; None where nothing tells."""
         ...
 
+    async def version(self) -> str | None:
+        """Which version it says now that it is; None where nothing tells."""
+        ...
+
     async def health(self) -> Health: ...
 
     async def metrics(self) -> Scrape | None:
         """A scrape on a fresh connection, or None where there is none (404, no parsable text, a fault)."""
         ...
 
-    async def tokenize(self, text: str) -> Sequence[int] | None:
-        """The server's ids of `text` without special tokens, or None where it cannot tell."""
+    async def tokenize(self, text: str) -> Sequence[int] | Reply | None:
+        """The server's ids of `text` without special tokens, or what came back instead; None: it has no tokenizer."""
         ...
 
     def encode(self, generation: Generation) -> bytes:
@@ -221,9 +225,17 @@ class Target(Protocol):
         ...
 
     async def generate(
-        self, generation: Generation, body: bytes, *, on_progress: Callable[[], None] | None = None
+        self,
+        generation: Generation,
+        body: bytes,
+        *,
+        on_progress: Callable[[], None] | None = None,
+        on_token: Callable[[], None] = lambda: None,
     ) -> Reply:
-        """Send once, never again. `on_progress` is called at every chunk of the response. Cancellable at any await."""
+        """Send once, never again. Cancellable at any await.
+
+        `on_progress` is called at every chunk of the response, `on_token` at each token of it that was asked for.
+        """
         ...
 
     def refusal(self, reply: Reply) -> Refusal | None:

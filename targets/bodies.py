@@ -83,7 +83,7 @@ def server_error(value: object) -> ServerError | None:
 
     OpenAI `{"error": {...}}`; plain `{"error": "..."}` (transformers, TGI with `error_type`), also with the words in a
     `message` beside it (Spring, Nest); flat `{"object": "error", "message": ...}` (SGLang, TensorRT-LLM, LMDeploy);
-    FastAPI `{"detail": ...}`.
+    FastAPI `{"detail": ...}`; in the choice, with what was generated before it (OpenRouter), or as its finish reason.
     """
     if not isinstance(value, Mapping):
         return None
@@ -97,7 +97,17 @@ def server_error(value: object) -> ServerError | None:
         return _described(value, value.get("message"))
     if "detail" in value and "choices" not in value:
         return _described(value, value["detail"])
-    return None
+    return _choice_error(at(value, "choices.0"))
+
+
+def _choice_error(choice: object) -> ServerError | None:
+    if not isinstance(choice, Mapping):
+        return None
+    if isinstance(error := choice.get("error"), Mapping):
+        return _described(error, error.get("message"))
+    finish = choice.get("finish_reason")
+    failed = isinstance(finish, str) and finish in {"error", "abort"}
+    return ServerError(f"the answer ended with finish_reason {finish}") if failed else None
 
 
 def _described(fields: Mapping[str, object], message: object) -> ServerError:

@@ -10,10 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from targets.metric_names import NAMES, MetricNames
-from targets.scrape import DraftCounts, Scrape
+from targets.scrape import START_HEADER, DraftCounts, Scrape
 
 _START = "process_start_time_seconds"
-_START_HEADER = "process-start-time-unix"  # llama.cpp gives its own mark as a response header
 _SAMPLE = re.compile(r"([a-zA-Z_:][\w:]*)(\{.*\})?[ \t]+(\S+)")
 _LABEL = re.compile(r'\b(\w{1,128})="((?:[^"\\]|\\.)*)"')
 _LABELS_CHARS = 8_192  # of one sample's labels: enough for any info metric, and a bound on what reading them costs
@@ -29,9 +28,9 @@ def scrape(text: str, headers: Mapping[str, str], at_s: float) -> Scrape | None:
     """A Scrape of Prometheus text, or None where it holds nothing that we know. `at_s` is the caller's clock."""
     samples, monotone = _read(text)
     starts = {f"{_START}{labels}": value for labels, value in samples.get(_START, ())}
-    mark = _number(headers.get(_START_HEADER, ""))
+    mark = _number(headers.get(START_HEADER, ""))
     if mark is not None:
-        starts[_START_HEADER] = mark
+        starts[START_HEADER] = mark
     names = next((row for row in NAMES if any(name.startswith(row.prefix) for name in samples)), None)
     if names is None:
         return Scrape(at_s, starts, monotone) if starts else None
@@ -59,13 +58,13 @@ def _read(text: str) -> tuple[Samples, dict[str, float]]:
     """All samples of interest, and of them those that only a restart can lower."""
     found: dict[str, list[tuple[str, float]]] = {}
     monotone: dict[str, float] = {}
-    counters: set[str] = set(_OTHER_COUNTERS)
+    declared = dict.fromkeys(_OTHER_COUNTERS, "counter")
     prefixes = (*(row.prefix for row in NAMES), _START, *_OTHER_COUNTERS)
     for line in text.split("\n"):
         if line.startswith("# TYPE "):
             words = line.split()
-            if len(words) == 4 and words[3] == "counter":
-                counters.add(words[2])
+            if len(words) == 4:
+                declared[words[2]] = words[3]
         elif line.startswith(prefixes) and "_bucket{" not in line:
             match = _SAMPLE.match(line)
             value = _number(match[3]) if match else None
@@ -73,16 +72,16 @@ def _read(text: str) -> tuple[Samples, dict[str, float]]:
                 continue
             name, labels = match[1], match[2] or ""
             found.setdefault(name.removesuffix("_total"), []).append((labels, value))
-            if _falls_never(name, counters):
+            if _falls_never(name, declared.get(name)):
                 monotone[name + labels] = value
     return {name: tuple(values) for name, values in found.items()}, monotone
 
 
-def _falls_never(name: str, counters: set[str]) -> bool:
+def _falls_never(name: str, declared: str | None) -> bool:
     """A counter by its declaration (with or without `_total` in it) or, undeclared, by its `_total`."""
     if name.endswith(_NOT_COUNTED):
         return False
-    return name.endswith("_total") or name in counters
+    return declared == "counter" or (name.endswith("_total") and declared in {None, "unknown", "untyped"})
 
 
 def _number(text: str) -> float | None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from targets import proxies, refusals
 from targets.answer import Answer
-from targets.base import Fault, Generation, Health, Prompt, Survey
-from targets.bodies import at, count, parsed, string, token_ids
+from targets.base import Fault, Generation, Health, Prompt, Reply, Survey
+from targets.bodies import at, count, parsed, server_error, string, token_ids
 from targets.metrics import scrape
 from targets.scout import MODELS, Scout, choose, entries, limits_of, refuse_unusable
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from targets.address import Address
-    from targets.base import ProxySign, Refusal, Reply
+    from targets.base import ProxySign, Refusal, ServerError
     from targets.exchange import Fetched
     from targets.http import Http
     from targets.scrape import Scrape
@@ -27,6 +27,7 @@ POLL_S = 10.0
 TOKENIZE_S = 60.0
 TINY_S = 60.0
 _DETAIL_CHARS = 200
+_EXCERPT_CHARS = 2_048
 _METRICS_BYTES = 4 << 20
 _IDS_BYTES_FREE = 1 << 20
 _IDS_BYTES_PER_BYTE = 64  # no byte of a text becomes more than one id, and no id takes more than this
@@ -65,18 +66,19 @@ class OpenAITarget:
         self._model = choose(self._model, listed, self.traits)
         ours = self._ours(listed)
         limits = await self._limits(scout, ours)
-        tokenized = await self._tokenized("a")
+        answered = await self._ask_tokenizer("a")
+        tokenized = parsed(answered.body) if answered is not None and answered.ok else None
         has_tokenize = tokenized is not None and token_ids(tokenized) is not None
         if self.traits.tokenizing is not None and self.traits.tokenizing.tells_limit:
             told = count(at(tokenized, "max_model_len"))
             limits |= {f"{self.traits.tokenizing.path} max_model_len": told} if told else {}
         best = next(iter(limits), None)
         slots = [count(value) for _, value in await scout.find(self.traits.slots, self._model)]
-        versions = [text for _, value in await scout.find(self.traits.version, self._model) if (text := string(value))]
-        self.traits = self.traits.as_of(versions[0] if versions else None)
+        version = await self._version(scout)
+        self.traits = self.traits.as_of(version)
         return Survey(
             engine=self.traits.name,
-            version=versions[0] if versions else None,
+            version=version,
             models=tuple(str(entry["id"]) for entry in listed),
             model=self._model,
             limit=None if best is None else limits[best],
@@ -93,6 +95,13 @@ class OpenAITarget:
         scout = Scout(self._http, self._address)
         limits = await self._limits(scout, self._ours(entries(await scout.json(MODELS))))
         return next(iter(limits.values()), None)
+
+    async def version(self) -> str | None:
+        return await self._version(Scout(self._http, self._address))
+
+    async def _version(self, scout: Scout) -> str | None:
+        told = await scout.find(self.traits.version, self._model)
+        return next((text for _, value in told if (text := string(value))), None)
 
     def _ours(self, listed: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
         """The entry of our model."""
@@ -117,8 +126,13 @@ class OpenAITarget:
         got = await self._http.fetch("GET", self._metrics_url, within_s=POLL_S, limit=_METRICS_BYTES)
         return scrape(got.text, got.headers, time.monotonic()) if got.ok else None
 
-    async def tokenize(self, text: str) -> Sequence[int] | None:
-        return token_ids(await self._tokenized(text))
+    async def tokenize(self, text: str) -> Sequence[int] | Reply | None:
+        began = time.monotonic()
+        if (got := await self._ask_tokenizer(text)) is None:
+            return None
+        value = parsed(got.body)
+        ids = token_ids(value) if got.ok else None
+        return _instead(got, server_error(value), time.monotonic() - began) if ids is None else ids
 
     def encode(self, generation: Generation) -> bytes:
         """The prompt's own bytes between two small pieces of JSON: a list of a million ids is never encoded again."""
@@ -145,10 +159,15 @@ class OpenAITarget:
         return b"".join((front, name, prompt.json, b",", back))
 
     async def generate(
-        self, generation: Generation, body: bytes, *, on_progress: Callable[[], None] | None = None
+        self,
+        generation: Generation,
+        body: bytes,
+        *,
+        on_progress: Callable[[], None] | None = None,
+        on_token: Callable[[], None] = lambda: None,
     ) -> Reply:
         path = "/v1/chat/completions" if generation.prompt.mode == "chat" else "/v1/completions"
-        answer = Answer(generation)
+        answer = Answer(generation, on_token=on_token)
         seen = await self._http.exchange("POST", self._address.at(path), answer, body=body, on_progress=on_progress)
         return answer.reply(seen)
 
@@ -164,15 +183,14 @@ class OpenAITarget:
     async def aclose(self) -> None:
         await self._http.aclose()
 
-    async def _tokenized(self, text: str) -> object:
-        """The tokenizer endpoint's whole answer, or None."""
+    async def _ask_tokenizer(self, text: str) -> Fetched | None:
+        """What the tokenizer's endpoint answers; None where there is none."""
         way = self.traits.tokenizing
         if way is None:
             return None
         fields = {way.text_field: text, **way.fixed} | ({"model": self._model} if way.names_model else {})
         most = _IDS_BYTES_FREE + _IDS_BYTES_PER_BYTE * len(text.encode(errors="replace"))
-        got = await self._post(way.path, json.dumps(fields).encode(), TOKENIZE_S, most)
-        return parsed(got.body) if got.ok else None
+        return await self._post(way.path, json.dumps(fields).encode(), TOKENIZE_S, most)
 
     async def _takes_ids(self) -> bool:
         """One tiny generation tells: four ids must be counted as four (or five, with a BOS)."""
@@ -184,3 +202,18 @@ class OpenAITarget:
 
     async def _post(self, path: str, body: bytes, within_s: float, limit: int) -> Fetched:
         return await self._http.fetch("POST", self._address.at(path), body=body, within_s=within_s, limit=limit)
+
+
+def _instead(got: Fetched, error: ServerError | None, ended_s: float) -> Reply:
+    """What came back where something else was expected."""
+    return Reply(
+        sent=got.fault is None or not got.fault.nothing_sent,
+        status=got.status,
+        fault=got.fault,
+        fault_text=got.fault_text,
+        headers=got.headers,
+        complete=got.fault is None,
+        error=error,
+        excerpt=got.text[:_EXCERPT_CHARS],
+        ended_s=ended_s,
+    )

@@ -115,12 +115,20 @@ def overload(reply: Reply) -> float | None:
         return wait or 0.0
     if reply.status != 503:
         return None
-    words = f"{reply.error.message if reply.error else ''}\n{reply.excerpt}".lower()
-    if _NOT_BUSY.search(words):
+    if _NOT_BUSY.search(_said(reply)):
         return None
-    if wait is not None or "x-envoy-overloaded" in reply.headers or _BUSY_WORDS.search(words):
+    if wait is not None or "x-envoy-overloaded" in reply.headers or names_overload(reply):
         return wait or 0.0
     return None
+
+
+def names_overload(reply: Reply) -> bool:
+    """Do the words name an overload?"""
+    return bool(_BUSY_WORDS.search(_said(reply)))
+
+
+def _said(reply: Reply) -> str:
+    return f"{reply.error.message if reply.error else ''}\n{reply.excerpt}".lower()
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:

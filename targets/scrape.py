@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+START_HEADER = "process-start-time-unix"  # llama.cpp's own mark, a response header
+
 
 @dataclass(frozen=True, slots=True)
 class DraftCounts:
@@ -50,6 +52,12 @@ class Scrape:
     blocks: int | None = None  # how many blocks the pool has
     kv_reckoned: bool = False  # `kv_tokens` is no figure of the engine's: blocks x block size
 
+    @property
+    def work(self) -> dict[str, float]:
+        """What only an engine that works can count."""
+        counts = {"finished": self.finished, "heartbeat": self.heartbeat, "prompt tokens": self.prompt_tokens}
+        return {name: value for name, value in counts.items() if value is not None}
+
 
 def restarted(before: Scrape, after: Scrape) -> str | None:
     """Why `after` cannot come from the processes of `before`, or None where it can.
@@ -77,10 +85,24 @@ def mixed(before: Scrape, after: Scrape) -> bool:
 
 
 def went_on(before: Scrape, after: Scrape) -> bool:
-    """True where `after` proves that the processes of `before` live: same start marks, or counters that went on."""
+    """True where `after` proves that the processes of `before` live: same start marks, or counters that went on.
+
+    A router or a gateway has a start of its own, and outlives its engines: only who counts an engine's work is one.
+    """
     if restarted(before, after) is not None or mixed(before, after):
+        return False
+    if not before.work and START_HEADER not in before.starts:
         return False
     shared = before.starts.keys() & after.starts.keys()
     if shared:
         return True
     return any(value > 0 and name in after.monotone for name, value in before.monotone.items())
+
+
+def counted(before: Scrape, after: Scrape) -> bool | None:
+    """Does `after` count work that came after `before`? None where the two count nothing that they share.
+
+    Where it was done and is not counted, these are the metrics of somebody else, or old ones out of a cache.
+    """
+    shared = before.work.keys() & after.work.keys()
+    return any(after.work[name] > before.work[name] for name in shared) if shared else None

@@ -14,7 +14,7 @@ from fuzzer.cli import attribution, comparing, concluding, measuring, memory, qu
 from fuzzer.cli.bracketing import Bracketing
 from fuzzer.cli.exits import Exit
 from fuzzer.cli.faults import LONGEST, exit_of_fault, sole
-from fuzzer.cli.flags import CommonFlags
+from fuzzer.cli.flags import CommonFlags, withheld
 from fuzzer.cli.signals import stop_on_signals
 from fuzzer.cli.streams import say
 from fuzzer.cli.watching import watching
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from fuzzer.plans.sweep import SweepQuestion
     from fuzzer.plans.verify import VerifyQuestion
     from fuzzer.search import Suspect
+    from fuzzer.store import Run
 
 SINGLE = Forecast(probes=2, deaths=1, seconds=None)
 
@@ -154,6 +155,7 @@ def resume(name: str, db: Path, given: Mapping[str, Any]) -> Never:
     if run.status == "done":
         raise UsageFault(f"Run {run.run} has ended: there is nothing to go on with. See it: ctxfuzz show {run.run}")
     asked = questions.recorded(run)
+    _complete(run, given)
     flags = replace(CommonFlags(url="", db=db, **given).restored(run.record.settings), url=run.record.url)
 
     async def drive(opened: session.Session, listeners: Listeners, stop: anyio.Event) -> Ending:
@@ -166,6 +168,16 @@ def resume(name: str, db: Path, given: Mapping[str, Any]) -> Never:
 
     require = asked.question.require if isinstance(asked.question, BisectQuestion) else None
     conclude(flags, ended(flags, drive), require)
+
+
+def _complete(run: Run, given: Mapping[str, Any]) -> None:
+    """A run goes on as it was begun. Raises UsageFault where the record cannot give all of it back."""
+    lost = [name for name in withheld(run.record.settings) if given[name] is None]
+    if lost:
+        named = " and ".join(f"--{name.replace('_', '-')}" for name in lost)
+        raise UsageFault(
+            f"Run {run.run} was begun with a secret in {named}, and the record keeps none: add {named} to this command."
+        )
 
 
 def ended(flags: CommonFlags, drive: Drive) -> Ending:

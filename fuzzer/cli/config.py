@@ -79,10 +79,12 @@ def effective(command: click.Command, args: list[str], parent: click.Context) ->
 
 
 def _shown(option: SectionedOption, value: Any) -> str:  # noqa: ANN401  (any flag's)
-    from fuzzer.store.masking import masked_url  # noqa: PLC0415  (heavy)
+    from fuzzer.store.masking import COMMANDS, masked_command, masked_url  # noqa: PLC0415  (heavy)
 
     if option.flag in SECRETS:
         return MASK
+    if option.name in COMMANDS:
+        return masked_command(str(value))
     if isinstance(value, list | tuple):
         return ", ".join(str(item) for item in value)
     return masked_url(str(value)) if "://" in str(value) else str(value)

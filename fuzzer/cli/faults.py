@@ -38,13 +38,13 @@ def faults_told() -> Iterator[None]:
 
 def exit_of_fault(fault: BaseException) -> int | None:
     """The exit code of a fault; None for a bug."""
-    from fuzzer.prompts.errors import PromptError  # noqa: PLC0415  (heavy, like the store)
+    from fuzzer.prompts.errors import PromptError, TokenizerLost  # noqa: PLC0415  (heavy, like the store)
     from fuzzer.store.errors import StoreError, TargetLocked  # noqa: PLC0415
 
     match fault:
         case CtxfuzzError():
             return fault.exit_code
-        case TargetUnusable():
+        case TargetUnusable() | TokenizerLost():
             return Exit.UNUSABLE
         case TargetLocked():
             return Exit.INCONCLUSIVE

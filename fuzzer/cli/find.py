@@ -7,7 +7,16 @@ from pathlib import Path
 import click
 
 from fuzzer.cli import values
-from fuzzer.cli.flags import CACHE_OF_A_SEARCH, CONTENT, CREDENTIALS, OUTPUT, CommonFlags, probing, probing_with
+from fuzzer.cli.flags import (
+    CACHE_OF_A_SEARCH,
+    COMMANDS_AGAIN,
+    CONTENT,
+    CREDENTIALS,
+    OUTPUT,
+    CommonFlags,
+    probing,
+    probing_with,
+)
 from fuzzer.cli.grouping import Command, option, stack
 
 CONFIG = click.Path(exists=True, resolve_path=True, path_type=Path)
@@ -111,11 +120,13 @@ ctxfuzz resume 3f2a --db /var/lib/ctxfuzz/runs.db
 )
 @click.argument("run", metavar="RUN")
 @CREDENTIALS
+@COMMANDS_AGAIN
 @OUTPUT
 def resume(run: str, db: Path, **given: object) -> None:
     """Go on with RUN (an id, the beginning of one, or 'last') where it was interrupted.
 
-    What was asked is taken from the record: nothing that was answered is asked again, and deaths and time add up.
+    What was asked is taken from the record: nothing that was answered is asked again, and deaths and time add up. A
+    command that held a secret is not on record: give it again.
     """
     from fuzzer.cli import conduct  # noqa: PLC0415  (heavy)
 

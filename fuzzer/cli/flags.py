@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from fuzzer.cli import profiles, values
 from fuzzer.cli.grouping import Decorator, option, stack
@@ -76,8 +77,13 @@ class CommonFlags:
         return self if self.seed is not None else replace(self, seed=random.SystemRandom().getrandbits(32))
 
     def restored(self, settings: Mapping[str, object]) -> CommonFlags:
-        """These flags with everything that a record keeps taken from it: how a run goes on as it was begun."""
-        kept: dict[str, Any] = {name: value for name, value in settings.items() if name in RECORDED}
+        """These flags with everything that a record keeps taken from it: how a run goes on as it was begun.
+
+        But for commands: one that is said now covers the recorded one, and one that is masked is never run.
+        """
+        own = {name for name in withheld(settings) if name in RECORDED}
+        own |= {name for name in COMMANDS if getattr(self, name) is not None}
+        kept: dict[str, Any] = {name: value for name, value in settings.items() if name in RECORDED and name not in own}
         if "fail_on" in kept:
             kept["fail_on"] = frozenset(map(Outcome, kept["fail_on"]))
         return replace(self, **kept)
@@ -86,15 +92,26 @@ class CommonFlags:
 OF_THIS_CALL = frozenset({"api_key", "headers", "cacert", "insecure", "db", "dry_run", "json", "verbose", "quiet"})
 RECORDED = tuple(field.name for field in fields(CommonFlags) if field.name not in OF_THIS_CALL)
 
+COMMANDS = ("on_death", "engine_log_cmd")
+
+
+def withheld(settings: Mapping[str, object]) -> list[str]:
+    """The commands that held a secret: what a record keeps of them is masked, and can only be read."""
+    from fuzzer.store.masking import MASK  # noqa: PLC0415  (heavy)
+
+    return [name for name in COMMANDS if MASK in str(settings.get(name))]
+
+
 CREDENTIALS = stack(
-    option("Access", "--api-key", envvar="OPENAI_API_KEY", show_envvar=True, help="Bearer token; never stored."),
+    option("Access", "--api-key", type=values.key, envvar="OPENAI_API_KEY", show_envvar=True,
+           help="Bearer token; never stored."),
     option(
         "Access", "--header", "headers", metavar="'NAME: VALUE'", type=values.header, multiple=True,
         help="A header to send with every request; repeatable, never stored.",
     ),
     option(
         "Access", "--cacert", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help="Trust this CA bundle instead of the system's.",
+        callback=values.certificates, help="Trust this CA bundle instead of the system's.",
     ),
     option("Access", "--insecure", is_flag=True, help="Do not verify the server's certificate."),
 )  # fmt: skip
@@ -155,6 +172,19 @@ CACHE_OF_A_SEARCH = option(
     help="Whether the prefix cache may serve the prompt; mixed searches warm, and decides cold.",
 )  # fmt: skip
 
+
+def said_now(ctx: click.Context, param: click.Parameter, command: str | None) -> str | None:
+    """The command as somebody who goes on with a run gives it: what a file has may be meant for another engine."""
+    of_file = ctx.get_parameter_source(str(param.name)) is ParameterSource.DEFAULT_MAP
+    return None if of_file else command
+
+
+COMMANDS_AGAIN = stack(
+    option("Limits", "--on-death", metavar="CMD", callback=said_now,
+           help="Run this command after a death.  [default: the one on record, where it holds no secret]"),
+    option("Limits", "--engine-log-cmd", metavar="CMD", callback=said_now,
+           help="A command that prints the engine's log.  [default: likewise]"),
+)  # fmt: skip
 LIMITS = stack(
     option("Limits", "--max-deaths", metavar="N", type=values.count, default="12", show_default=True,
            help="Stop before the engine dies more often than this."),

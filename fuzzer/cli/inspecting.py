@@ -20,9 +20,9 @@ from fuzzer.errors import Interrupted, UsageFault
 from fuzzer.events import Note
 from fuzzer.inspection import Beyond, Facts, Inspection, conclude
 from fuzzer.model import Role, Settings
-from fuzzer.probe import Rig
 from fuzzer.prompts import PromptSource
 from fuzzer.report import inspection
+from fuzzer.rig import Rig
 from fuzzer.watch import scrape
 
 if TYPE_CHECKING:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import sys
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
@@ -17,7 +15,7 @@ import click
 from fuzzer.cli import conduct, results, session
 from fuzzer.cli.exits import BY_HALT, Exit
 from fuzzer.cli.flags import CommonFlags
-from fuzzer.cli.streams import emit, say
+from fuzzer.cli.streams import emit, emit_bytes, say
 from fuzzer.errors import RunStopped, UsageFault
 from fuzzer.events import Note
 from fuzzer.journal import recipe_of
@@ -86,9 +84,7 @@ def body(probe: tuple[str, int], companion: int | None, db: Path, into: Path | N
 
     made_again, url = anyio.run(made)
     if into is None:
-        with suppress(BrokenPipeError):
-            sys.stdout.buffer.write(made_again)
-            sys.stdout.buffer.flush()
+        emit_bytes(made_again)
     else:
         try:
             into.write_bytes(made_again)

@@ -6,8 +6,9 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from fuzzer.cli.streams import emit
+from fuzzer.cli.streams import emit, say
 from fuzzer.cli.watching import console, is_dumb
+from fuzzer.errors import UsageFault
 from fuzzer.plans.forecast import forecast
 from fuzzer.report import plan, probes, run, runs, summary, tables
 from fuzzer.report.words import span
@@ -35,8 +36,11 @@ def emit_json(value: Any) -> None:  # noqa: ANN401  (any JSON)
 
 
 def emit_fault(words: str, code: int) -> None:
-    """Why there is no finding, as one object."""
-    emit_json({"schema": "ctxfuzz.error/1", "error": words, "exit_code": int(code)})
+    """Why there is no finding, as one object. That it cannot be written is told, and changes nothing: `code` stands."""
+    try:
+        emit_json({"schema": "ctxfuzz.error/1", "error": words, "exit_code": int(code)})
+    except UsageFault as unwritten:
+        say(f"Error: {unwritten}")
 
 
 def emit_summary(shown: Summary) -> None:

@@ -21,8 +21,8 @@ from fuzzer.finding import Finding
 from fuzzer.journal import StoreJournal, last_seen_engine, settle
 from fuzzer.model import Settings
 from fuzzer.preflight import SAMPLE_S, Company, company
-from fuzzer.probe import Rig, generation_of
 from fuzzer.prompts import PromptSource
+from fuzzer.rig import Rig, generation_of
 from fuzzer.store import RunRecord, Store
 from fuzzer.tuning import tune
 from fuzzer.watch import scrape
@@ -173,7 +173,17 @@ class Session:
         )
         several = self.company.replicas > 1
         log = _engine_log(flags)
-        rig = Rig(self.target, prompts, settings, self.survey.limit, several, log, stop, self.again)
+        rig = Rig(
+            self.target,
+            prompts,
+            settings,
+            self.survey.limit,
+            self.survey.version,
+            several,
+            log,
+            stop,
+            self.again,
+        )
         if (text := await tune(rig, self.mode)) is not None:
             for listener in listeners:
                 listener(Note(text, hint="--tokenizer DIR names the model's own", level="warning"))

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import sys
-from typing import TextIO
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TextIO
 
 from fuzzer.cli.secrecy import hidden
+from fuzzer.errors import UsageFault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def reopen_closed() -> None:
@@ -18,14 +25,37 @@ def reopen_closed() -> None:
 
 
 def emit(text: str) -> None:
-    """Print the result. A reader that has gone (`| head -1`) is no error: it has seen what it wanted."""
+    """Print the result. Raises UsageFault where it could not be written."""
     text = _encodable(hidden(text), sys.stdout)
-    try:
+    with _to_stdout():
         sys.stdout.write(text if text.endswith("\n") else text + "\n")
         sys.stdout.flush()
-    except OSError:  # a pipe that nobody reads any more, a terminal that was closed
+
+
+def emit_bytes(content: bytes) -> None:
+    """Print these very bytes. Raises UsageFault where they could not be written."""
+    with _to_stdout():
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+
+
+@contextmanager
+def _to_stdout() -> Iterator[None]:
+    """A reader that has gone (`| head -1`) is no error: it has seen what it wanted. A disk that is full is one."""
+    try:
+        yield
+    except OSError as error:
+        gone = _reader_is_gone(error, sys.stdout.fileno())
         # What is left in the buffer would raise again when the interpreter closes the stream.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not gone:
+            raise UsageFault(f"The result cannot be written to stdout ({error.strerror}): send it elsewhere.") from None
+
+
+def _reader_is_gone(error: OSError, number: int) -> bool:
+    """A pipe or a connection that nobody reads any more, or a terminal that was closed."""
+    is_device = stat.S_ISCHR(os.fstat(number).st_mode)
+    return isinstance(error, ConnectionError) or (error.errno == errno.EIO and is_device)
 
 
 def say(text: str) -> None:

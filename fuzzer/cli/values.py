@@ -19,6 +19,7 @@ from targets.errors import TargetUnusable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from click.shell_completion import CompletionItem
 
@@ -129,9 +130,31 @@ def header(text: str) -> tuple[str, str]:
     """One HTTP header, written 'Name: value'."""
     name, colon, content = text.partition(":")
     name, content = name.strip(), content.strip()
-    if not colon or re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name) is None or not content.isprintable():
-        raise click.BadParameter("a header is written 'Name: value', in one line")
+    can_be_sent = content.isascii() and content.isprintable()
+    if not colon or re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name) is None or not can_be_sent:
+        raise click.BadParameter("a header is written 'Name: value', in plain ASCII and one line")
     return name, content
+
+
+def key(text: str) -> str:
+    """An API key as it can be sent. A refusal never quotes it; a file's last newline is not of it."""
+    text = text.strip()
+    if not text.isascii() or not text.isprintable():
+        raise click.BadParameter("a key is plain ASCII in one line; read from a file, that must hold nothing else")
+    return text
+
+
+def certificates(_ctx: click.Context, _param: click.Parameter, file: Path | None) -> Path | None:
+    """A file of certificates that can be read as such."""
+    if file is None:
+        return None
+    import ssl  # noqa: PLC0415  (only where there is one)
+
+    try:
+        ssl.create_default_context(cafile=file)
+    except OSError as error:
+        raise click.BadParameter(f"{file} holds no certificate in PEM form that can be read ({error})") from None
+    return file
 
 
 def outcomes(text: str) -> frozenset[Outcome]:

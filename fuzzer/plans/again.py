@@ -30,7 +30,7 @@ class AgainQuestion:
         return {"run": self.of, "seq": self.seq, "was": self.was, "fail_on": sorted(self.fail_on)}
 
     def plan(self, facts: Iterable[Observation] = ()) -> Plan:
-        """The one probe, unless it is among the facts. It is the last one: nobody waits for the engine after it."""
+        """The one probe, unless it is among the facts. It is the last one: the engine may stay away."""
         reason = f"probe {self.seq} of run {self.of} once more"
         seen = next(iter(facts), None) or (yield replace(self.spec, role=Role.SINGLE, reason=reason, wait_s=0.0))
         finding = shown_by(seen, self.fail_on)

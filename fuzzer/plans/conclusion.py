@@ -224,6 +224,8 @@ def _assumes(ledger: Ledger, cap: int | None) -> tuple[str, ...]:
         for length, tally in ledger.line()
         if tally.failures and length <= (bounds.last_good or 0) and length not in ledger.islands
     ]
+    if (ended := _ended_early(ledger)) is not None:
+        said.append(ended)
     if drafts := left_for_drafts(ledger):
         said.append(f"the cap leaves {drafts} tokens for drafts that are accepted more often than ours")
     return tuple(said)
@@ -237,6 +239,20 @@ def _garble_untold(ledger: Ledger) -> str | None:
     if loops.spec.role is Role.BASELINE:
         return "the short baseline already repeats one token: garbled answers that do the same cannot be told"
     return f"an answer to {loops.length} tokens passed, but repeats one token: garbled ones since cannot be told"
+
+
+def _ended_early(ledger: Ledger) -> str | None:
+    """How far answers went that the model itself ended: decoding past that was not seen there."""
+    early = [
+        (seen.completion_tokens, seen.spec.output_tokens)
+        for seen in ledger.evidence
+        if seen.outcome is Outcome.PASS and not seen.clamped and seen.spec.stop_after is None
+        if seen.completion_tokens is not None and seen.completion_tokens < seen.spec.output_tokens
+    ]
+    if not early:
+        return None
+    least, asked = min(early)
+    return f"the model ended {len(early)} answers by itself, one after {least} of {asked} tokens: no more was decoded"
 
 
 def not_tried(question: BisectQuestion, cap: int) -> str:

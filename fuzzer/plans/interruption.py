@@ -43,11 +43,13 @@ def _stopped_by(ledger: Seen, last: Observation, max_deaths: int) -> tuple[Halt,
             if last.wedged
             else "a supervisor that restarts on failure leaves an exit with status 0 alone; Restart=always does not"
         )
-        return Halt.LOST, f"the engine did not come back after {last.length} tokens: {advice}"
+        why = "" if last.outcome.is_evidence or not last.reason else f" ({last.reason})"
+        return Halt.LOST, f"the engine did not come back after {last.length} tokens{why}: {last.next_step or advice}"
     if last.outcome is Outcome.INFRA:
         advice = f": {last.next_step}" if last.next_step else ""
         # What a short prompt got past and a long one does not is a limit on the way, unless the way itself is shut.
-        shut = last.unusable or not ledger.evidence
+        got_through = bool(ledger.evidence) or last.completion_tokens is not None
+        shut = last.unusable or not got_through
         halt = Halt.UNUSABLE if shut else Halt.PROXY
         return halt, f"{last.reason}{advice}"
     return None

@@ -30,12 +30,15 @@ def single(question: BisectQuestion, facts: Iterable[Observation] = ()) -> Plan:
 
 
 def _next_step(ledger: Ledger) -> ProbeSpec | Finding:
-    if (end := stopped(ledger, ledger.question.max_deaths)) is not None:
-        halt, why = end
-        return Finding(FindingKind.INCONCLUSIVE, why, halt=halt)
     question = ledger.question
     asked = ledger.by_role.get(Role.SINGLE, [])
-    if asked and (len(asked) > 1 or ledger.says_enough(asked[-1])):
+    answered = asked and (len(asked) > 1 or ledger.says_enough(asked[-1]))
+    if answered and asked[-1].outcome.is_evidence:
+        return shown_by(asked[-1], question.fail_on)  # whether or not the engine came back from it
+    if (end := stopped(ledger, question.max_deaths)) is not None:
+        halt, why = end
+        return Finding(FindingKind.INCONCLUSIVE, why, halt=halt)
+    if answered:
         return shown_by(asked[-1], question.fail_on)
     reason = "once more, out of the cache" if asked else "the length that was asked for"
     spec = question.spec(question.lo, Role.SINGLE, reason, output_tokens=question.output_tokens)

@@ -19,9 +19,9 @@ from fuzzer.prompts.recipe import CORPUS, HEAD, Recipe
 from fuzzer.prompts.text import TextPrompts
 from fuzzer.prompts.tokenizer import LocalTokenizer
 from fuzzer.prompts.vocabulary import Encode, Origin, Vocabulary, guesses, learn
-from targets.base import Mode, Prompt
+from targets.base import Mode, Prompt, Reply
 
-Tokenize = Callable[[str], Awaitable[Sequence[int] | None]]
+Tokenize = Callable[[str], Awaitable[Sequence[int] | Reply | None]]
 
 LONG = 65_536  # tokens: from here on a prompt is put together in a thread
 
@@ -58,7 +58,7 @@ class PromptSource:
             if learnt is None:
                 raise PromptError(f"the tokenizer {tokenizer} knows no ordinary text: pass the model's own")
             return cls(learnt, local.encode, local)
-        if tokenize is not None and await tokenize("so"):
+        if tokenize is not None and _are_ids(await tokenize("so")):
             encode = partial(_told, tokenize)
             learnt = await learn(encode, "server")
             if learnt is not None:
@@ -170,7 +170,11 @@ async def _told(tokenize: Tokenize, texts: Sequence[str]) -> Sequence[Sequence[i
     told = []
     for text in texts:
         ids = await tokenize(text)
-        if ids is None:
-            raise TokenizerLost("the target does not tokenize any more: pass --tokenizer, or use --mode ids")
+        if ids is None or isinstance(ids, Reply):
+            raise TokenizerLost(ids or Reply(sent=True))
         told.append(ids)
     return told
+
+
+def _are_ids(told: Sequence[int] | Reply | None) -> bool:
+    return bool(told) and not isinstance(told, Reply)

@@ -22,8 +22,10 @@ def next_commands(facts: Facts) -> Iterator[str]:
     """What is worth running now, most useful first."""
     finding, plan = facts.finding, facts.run.record.plan
     good, bad = _ends(facts)
+    if finding.halt is Halt.PROXY:
+        yield f"{command(facts, 'resume', facts.run.run)}   # once nothing is in the way"
     if finding.halt is Halt.LOST:
-        yield command(facts, "resume", facts.run.run)
+        yield _resume(facts)
     elif plan == speed.PLAN and finding.kind is FindingKind.NONE:
         yield command(facts, "report", facts.run.run, "-o", "report.html")
     elif finding.halt in {Halt.DEATHS, Halt.TIME} and good is not None and bad is not None:
@@ -75,13 +77,25 @@ def _of_the_failure(facts: Facts) -> dict[str, object]:
     return {"content": one.spec.content, "companions": len(one.spec.companions)} if (one := next(failed, None)) else {}
 
 
+def _resume(facts: Facts) -> str:
+    """The run itself goes on as it was begun, but for a command that held a secret."""
+    secret = [name for name in common_of(facts.run).secret if name in {"--on-death", "--engine-log-cmd"}]
+    return _remarked(command(facts, "resume", facts.run.run), *_added(secret))
+
+
 def _again(facts: Facts, name: str, words: Sequence[object], secret: Sequence[str], then: str = "") -> str:
     """A command to the same target. What held a secret is named, for the user to add."""
     line = command(facts, name, "--url", facts.run.record.url, *words)
     secret = ("--url", *secret) if MASK in facts.run.record.url else secret
-    add = f"add {', '.join(secret)}: the record keeps no secret" if secret else ""
-    remarks = "; ".join(remark for remark in (then, add) if remark)
-    return f"{line}   # {remarks}" if remarks else line
+    return _remarked(line, *filter(None, [then]), *_added(secret))
+
+
+def _added(secret: Sequence[str]) -> list[str]:
+    return [f"add {', '.join(secret)}: the record keeps no secret"] if secret else []
+
+
+def _remarked(line: str, *remarks: str) -> str:
+    return f"{line}   # {'; '.join(remarks)}" if remarks else line
 
 
 def command(facts: Facts, *words: object) -> str:

@@ -1,7 +1,8 @@
 """What in a command line or a text is a secret? It is masked before anything is stored.
 
-By place: the values of `--api-key` and `--header`, the userinfo of a URL, tokens in its query, `Bearer ...`. And by
-value: a secret that is known is masked wherever it turns up, also in what a server echoes.
+By place: the values of `--api-key` and `--header`, the userinfo of a URL, tokens in its query, `Bearer ...`, and what
+`fuzzer.store.commands` finds in a command. And by value: a secret that is known is masked wherever it turns up, also in
+what a server echoes.
 """
 
 from __future__ import annotations
@@ -11,15 +12,19 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
+from fuzzer.store.commands import secrets_of_command, spans
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 MASK = "***"
+COMMANDS = frozenset({"on_death", "engine_log_cmd"})  # settings that hold one
 
 _SHORTEST = 6  # characters; a shorter "secret" (x, none) is in every text by chance
 _URL = re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s\"'<>]+", re.IGNORECASE)
 _BEARER = re.compile(r"\b(bearer|basic)\s+[\w.~+/=-]{8,}", re.IGNORECASE)
 _SECRET_NAME = re.compile(r"key|token|secret|passw|auth|sig|credential", re.IGNORECASE)
+_FLAGS = frozenset({"--api-key", "--header"} | {f"--{name.replace('_', '-')}" for name in COMMANDS})
 _PAIR = re.compile(r"([^&=]+)=([^&]*)")
 
 
@@ -31,17 +36,33 @@ def masked_argv(argv: Sequence[str]) -> tuple[str, ...]:
         name, equals, value = word.partition("=")
         if flag:
             shown.append(_masked_value(flag, word))
-        elif equals and name in {"--api-key", "--header"}:
+        elif equals and name in _FLAGS:
             shown.append(f"{name}={_masked_value(name, value)}")
         else:
             shown.append(masked_text(word))
-        flag = word if not flag and word in {"--api-key", "--header"} else ""
+        flag = word if not flag and word in _FLAGS else ""
     return tuple(shown)
 
 
 def _masked_value(flag: str, value: str) -> str:
-    header, colon, _ = value.partition(":")
-    return f"{header}: {MASK}" if flag == "--header" and colon else MASK
+    match flag:
+        case "--api-key":
+            return MASK
+        case "--header":
+            header, colon, _ = value.partition(":")
+            return f"{header}: {MASK}" if colon else MASK
+        case _:
+            return masked_command(value)
+
+
+def masked_command(command: str) -> str:
+    """A command of the user's that may be shown, and is never to be run."""
+    parts, at = [], 0
+    for start, end in spans(command):
+        parts += [command[at:start], MASK]
+        at = end
+    shown = "".join([*parts, command[at:]])
+    return masked_text(Secrets(secrets_of_command(command)).out_of(shown))  # it may say one again elsewhere
 
 
 def masked_url(url: str) -> str:
@@ -76,14 +97,17 @@ def masked_json(value: object) -> object:
         case str():
             return masked_text(value)
         case dict():
-            return {
-                key: MASK if isinstance(item, str) and key in {"api_key", "header"} else masked_json(item)
-                for key, item in value.items()
-            }
+            return {key: _masked_member(key, item) for key, item in value.items()}
         case list() | tuple():
             return [masked_json(item) for item in value]
         case _:
             return value
+
+
+def _masked_member(key: str, item: object) -> object:
+    if isinstance(item, str) and key in COMMANDS:
+        return masked_command(item)
+    return MASK if isinstance(item, str) and key in {"api_key", "header"} else masked_json(item)
 
 
 class Secrets:

@@ -12,8 +12,9 @@ from fuzzer.inspector import idle_health, tries
 from fuzzer.model import ProbeSpec, Settings
 from fuzzer.outcome import judge
 from fuzzer.preflight import company
-from fuzzer.probe import Rig, gather, prepare
+from fuzzer.probe import gather
 from fuzzer.prompts import PromptSource
+from fuzzer.rig import Rig, prepare
 from fuzzer.standing import Standing
 from fuzzer.watch import Pulse, scrape
 from targets.base import Survey

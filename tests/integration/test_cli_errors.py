@@ -18,6 +18,7 @@ from anyio.abc import SocketAttribute, SocketStream
 
 from fuzzer.finding import Finding, FindingKind
 from fuzzer.model import Observation, Outcome, ProbeSpec, Role
+from fuzzer.plans.question import BisectQuestion
 from fuzzer.store import Intent, RunRecord, Store
 from targets.sim import Simulation, running
 from targets.sim.world import World
@@ -140,6 +141,41 @@ async def test_a_port_that_is_taken(simulation: Simulation, tmp_path: Path) -> N
     assert f"127.0.0.1:{port} cannot be listened on" in text
     assert "--port" in text
     assert status == 2
+
+
+@pytest.mark.parametrize(
+    ("flag", "words"),
+    [
+        (("--api-key", "sk-h\u00fcnter2"), r"'--api-key'.*: a key is plain ASCII in one line"),
+        (("--header", "X-Key: h\u00fcnter2"), r"'--header': a header is written 'Name: value', in plain ASCII"),
+        (("--cacert", "no.pem"), r"'--cacert': no\.pem holds no certificate in PEM form"),
+    ],
+)
+async def test_credentials_that_cannot_be_used(flag: tuple[str, str], words: str, tmp_path: Path) -> None:
+    (tmp_path / "no.pem").write_text("no certificate")
+    for command in (("probe", "10", "--url", "https://127.0.0.1:9"), ("resume", "last")):
+        status, text = await refused(tmp_path, *command, *flag)
+        assert re.search(words, text), text
+        assert "nter2" not in text
+        assert status == 2
+
+
+async def test_a_run_is_not_gone_on_with_without_the_command_that_its_record_does_not_keep(tmp_path: Path) -> None:
+    kept = {"on_death": "mend --password planted", "engine_log_cmd": "TOKEN=planted logs"}
+    question = BisectQuestion(lo=10, hi=11).to_json()
+    with Store.open(tmp_path / "runs.db") as store:
+        began = RunRecord("probe", (), "http://127.0.0.1:9", "m", "vllm", "probe", question=question, settings=kept)
+        run = store.begin(began)
+        store.finish(run, None, "interrupted", at_s=1.0)
+    both = await refused(tmp_path, "resume", "last")
+    one = await refused(tmp_path, "resume", "last", "--on-death", "mend")
+    none = await refused(tmp_path, "resume", "last", "--on-death", "mend", "--engine-log-cmd", "logs")
+    begun = f"Error: Run {run} was begun with a secret in"
+    said = "--on-death and --engine-log-cmd"
+    assert both == (2, f"{begun} {said}, and the record keeps none: add {said} to this command.\n")
+    assert one == (2, f"{begun} --engine-log-cmd, and the record keeps none: add --engine-log-cmd to this command.\n")
+    assert none[0] == 4
+    assert "Nobody listens" in none[1]
 
 
 @pytest.fixture

@@ -55,6 +55,18 @@ class Echo(Stage):
             writer.write(page({"error": {"message": said, "type": BEARER, "code": KEY}}, 500, f"x-request-id: {KEY}"))
 
 
+class Dying(Stage):
+    """A stage that is gone once a long prompt came."""
+
+    gone = False
+
+    async def __call__(self, reader: Reader, writer: Writer) -> None:
+        head, content = await request_of(reader)
+        self.gone = self.gone or (b"/v1/completions" in head and len(json.loads(content)["prompt"]) >= self.long)
+        if not self.gone:
+            await super().__call__(_again(head, content), writer)
+
+
 def _page(path: str, said: str) -> bytes:
     match path:
         case "/v1/models":
@@ -166,6 +178,28 @@ async def test_what_a_profile_holds_stays_in_the_profile(tmp_path: Path) -> None
         ended.append(await ctxfuzz(work, "probe", "300", "--target", name, CTXFUZZ_CONFIG=str(broken)))
         assert ended[-1].returncode == 2
     assert told_in(*ended) + left_in(work) == []
+
+
+async def test_what_a_command_holds_is_in_nothing_that_is_kept_or_shown(tmp_path: Path) -> None:
+    """Nor where the command itself says it again, and fails."""
+    stage, said = Dying(), f"{TOKEN} {PASSWORD} {OTHER} {BEARER}"
+    helps = (
+        f"true -u admin:{OTHER} --password {TOKEN}; PGPASSWORD={PASSWORD} true -H 'X-Api-Key: planted header 7392';"
+        f" HF_TOKEN={BEARER} sh -c 'echo no {said} $HF_TOKEN >&2; exit 3' {KEY}"
+    )
+    logs = f"docker logs --token={BEARER} vllm; echo 'RuntimeError: {BEARER} {KEY}'"
+    given = ("--output-tokens", "4", "--revival-timeout", "1", "--on-death", helps, "--engine-log-cmd", logs)
+    async with serving(stage) as port:
+        target = ("--url", f"http://127.0.0.1:{port}")
+        ended = [await ctxfuzz(tmp_path, "sweep", "--lengths", "300,200", *target, *given, "-v")]
+    assert b"warning: --on-death exited with 3: " in ended[0].stderr
+    assert b"# add --on-death, --engine-log-cmd: the record keeps no secret" in ended[0].stdout
+    for args in ("show last --json", "report last", "export last"):
+        ended.append(await ctxfuzz(tmp_path, *args.split()))
+        assert ended[-1].returncode == 0, ended[-1].stderr
+    ended.append(await ctxfuzz(tmp_path, "config", "probe", *given))
+    assert told_in(*ended) + left_in(tmp_path) == []
+    assert not any(b"planted" in one.stdout + one.stderr for one in ended)
 
 
 class Proxy(Echo):

@@ -53,6 +53,37 @@ async def test_the_other_stream_says_what_it_always_says(tmp_path: Path) -> None
     assert refused.stderr.startswith(b"Error: ")
 
 
+FULL = "Error: The result cannot be written to stdout (No space left on device): send it elsewhere."
+
+
+async def test_a_result_that_finds_no_room_is_told_and_costs_the_record_nothing(tmp_path: Path) -> None:
+    """Like `-o /dev/full`: exit code 2, and one line."""
+    async with staged(well) as stage:
+        target = ("--url", stage.url)
+        search = ("bisect", *target, "--lo", "100", "--hi", "101", "--tolerate", "0.9", "--json", "-q")
+        asked = await shell(tmp_path, *search, closed="> /dev/full")
+        body = await shell(tmp_path, "body", "last:1", closed="> /dev/full")
+        gone = await shell(tmp_path, "body", "last:1", closed="| true; exit ${PIPESTATUS[0]}")
+    assert (asked.returncode, asked.stderr.decode()) == (2, f"{FULL}\n")
+    with History.open(tmp_path / "runs.db") as history:
+        run = history.get("last")
+    assert run.status == "done"
+    assert run.finding is not None
+    assert (body.returncode, body.stderr.decode()) == (2, f"{FULL}\n")
+    assert (gone.returncode, gone.stderr[:5]) == (0, b"curl ")
+    for command in ("runs", "runs --json", "show last", "report last", "export last", "audit --json", "config", "plan"):
+        more = ("--lo", "100", "--hi", "200") if command == "plan" else ()
+        ended = await shell(tmp_path, *command.split(), *more, closed="> /dev/full")
+        assert (ended.returncode, ended.stderr.decode()) == (2, f"{FULL}\n"), command
+
+
+async def test_a_fault_comes_before_the_room_that_is_missing_to_tell_it(tmp_path: Path) -> None:
+    ended = await shell(tmp_path, "probe", "9", "--url", "http://127.0.0.1:9", "--json", closed="> /dev/full")
+    room, fault = ended.stderr.decode().splitlines()
+    assert (ended.returncode, room) == (4, FULL)
+    assert fault.startswith("Error: Nobody listens at ")
+
+
 SCRIPT = """
 import os, signal, sys
 import anyio, click

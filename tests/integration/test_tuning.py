@@ -11,8 +11,8 @@ from fuzzer.cli.flags import CommonFlags
 from fuzzer.errors import RunStopped
 from fuzzer.finding import FindingKind
 from fuzzer.model import Settings
-from fuzzer.probe import Rig
 from fuzzer.prompts import PromptSource
+from fuzzer.rig import Rig
 from fuzzer.tuning import tune
 from targets.detect import connect
 from targets.sim import running

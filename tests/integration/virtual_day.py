@@ -86,6 +86,9 @@ class Engine:
     async def limit(self) -> int | None:
         return None
 
+    async def version(self) -> str | None:
+        return "0.30.0"
+
     async def health(self) -> Health:
         self.polls.append(time.monotonic())
         self.requests.append(time.monotonic())
@@ -103,7 +106,12 @@ class Engine:
         return generation.prompt.json
 
     async def generate(
-        self, generation: Generation, body: bytes, *, on_progress: Callable[[], None] | None = None
+        self,
+        generation: Generation,
+        body: bytes,
+        *,
+        on_progress: Callable[[], None] | None = None,
+        on_token: Callable[[], None] = lambda: None,
     ) -> Reply:
         self.requests.append(time.monotonic())
         if not self.serves:
@@ -119,6 +127,7 @@ class Engine:
             return Reply(sent=True, fault=Fault.CUT, fault_text="closed before the answer")
         if on_progress is not None:
             on_progress()
+        on_token()
         self.served += 1
         text = " ".join((WORDS.split() * wanted)[:wanted])
         return Reply(

@@ -7,8 +7,9 @@ import pytest
 
 from fuzzer.cli.faults import exit_of_fault, faults_told
 from fuzzer.errors import CtxfuzzError, Interrupted, RunStopped, TargetLost, UsageFault
-from fuzzer.prompts.errors import PromptError
+from fuzzer.prompts.errors import PromptError, TokenizerLost
 from fuzzer.store import NoSuchRun, NothingRecorded, StoreError, TargetLocked
+from targets.base import Reply
 from targets.errors import TargetUnusable
 
 CODES = [
@@ -18,6 +19,7 @@ CODES = [
     (Interrupted("run"), 130),
     (TargetUnusable("x"), 4),
     (PromptError("x"), 2),
+    (TokenizerLost(Reply(sent=True)), 4),
     (StoreError("x"), 2),
     (NoSuchRun("x"), 2),
     (NothingRecorded("x"), 2),

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from fuzzer.cli import ENTRIES, main
-from fuzzer.cli.flags import CONTENTS, CommonFlags, probing
+from fuzzer.cli.flags import CONTENTS, CommonFlags, probing, withheld
 from fuzzer.model import Outcome
 from fuzzer.prompts.recipe import Content
 
@@ -34,7 +34,7 @@ OF_VERIFY = "--cap --from-run --first-bad --junit"
 OF_SAME = "--control --lengths --cap --eval --eval-control"
 OF_CAPACITY = "--control --target --url --health-url --metrics-url --model --api-key --header --cacert --insecure "
 OF_CAPACITY += "--engine --db --json -v --verbose -q --quiet"
-OF_RESUME = "--api-key --header --cacert --insecure --db --json -v --verbose -q --quiet"
+OF_RESUME = "--api-key --header --cacert --insecure --on-death --engine-log-cmd --db --json -v --verbose -q --quiet"
 
 
 def options_of(name: str) -> set[str]:
@@ -127,6 +127,15 @@ def test_a_record_keeps_what_is_asked_and_no_secret_and_gives_it_back() -> None:
     again = CommonFlags(url="", db=Path("other.db"), api_key="sk-new", json=True).restored(settings)
     assert again.settings() == began.settings()
     assert (again.db, again.api_key, again.json) == (Path("other.db"), "sk-new", True)
+
+
+def test_a_masked_command_is_never_taken_from_a_record_and_one_that_is_said_covers_it() -> None:
+    record = {"on_death": "curl -u ops:*** http://h", "engine_log_cmd": "docker logs vllm", "timeout_s": 5.0}
+    again = CommonFlags(url="").restored(record)
+    assert (again.on_death, again.engine_log_cmd, again.timeout_s) == (None, "docker logs vllm", 5.0)
+    said = CommonFlags(url="", on_death="mend", engine_log_cmd="logs").restored(record)
+    assert (said.on_death, said.engine_log_cmd) == ("mend", "logs")
+    assert withheld(record) == ["on_death"]
 
 
 def test_the_contents_are_those_that_prompts_can_be_made_of() -> None:

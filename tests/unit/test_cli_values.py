@@ -79,6 +79,22 @@ def test_a_rate_lies_strictly_between_0_and_1(text: str) -> None:
         values.rate(text)
 
 
+def test_a_key_is_what_can_be_sent_and_is_never_quoted() -> None:
+    assert values.key("sk-1234\n") == values.key(" sk-1234\r\n") == "sk-1234"
+    for key in ("sk-hünter2", "sk-hunter2\nsk-hunter3", "sk-\x07hunter2"):
+        with pytest.raises(click.BadParameter, match="plain ASCII in one line") as refused:
+            values.key(key)
+        assert "nter2" not in refused.value.message
+
+
+def test_a_header_that_cannot_be_sent_is_refused_and_never_quoted() -> None:
+    assert values.header("X-Key: a b\n") == ("X-Key", "a b")
+    for header in ("X-Key: hünter2", "X-Key: hunter2\nX-Other: b", "hunter2"):
+        with pytest.raises(click.BadParameter, match="plain ASCII") as refused:
+            values.header(header)
+        assert "nter2" not in refused.value.message
+
+
 def test_counts() -> None:
     assert values.count("0") == 0
     with pytest.raises(click.BadParameter, match="0 or more"):

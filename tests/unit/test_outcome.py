@@ -14,7 +14,7 @@ from fuzzer.outcome import judge
 from fuzzer.vitals import contended
 from targets import proxies
 from targets.base import Fault, Health, ProxySign, Refusal, Reply, ServerError, Usage
-from targets.scrape import DraftCounts, Scrape
+from targets.scrape import START_HEADER, DraftCounts, Scrape
 
 SPEC = ProbeSpec(8000, 32, Role.SEARCH, "because")
 VARIED = "The quick brown fox jumps over the lazy dog while rain falls on seven quiet hills"
@@ -213,6 +213,12 @@ def test_two_tokens_short_of_the_limit_is_room_left() -> None:
     assert verdict.outcome is Outcome.TRUNCATED
 
 
+def test_an_answer_that_the_model_itself_ended_is_not_short() -> None:
+    """A server that takes `ignore_eos` and does not honour it: at a limit of its own it would say "length"."""
+    assert judge(evidence(answer(output=3, finish_reason="stop"))).outcome is Outcome.PASS
+    assert judge(evidence(answer(output=3, finish_reason="length"))).outcome is Outcome.TRUNCATED
+
+
 def test_the_first_answer_may_stop_by_itself() -> None:
     assert judge(evidence(answer(output=3, finish_reason="stop"), baseline=None)).outcome is Outcome.PASS
     assert judge(evidence(answer(output=3, finish_reason="length"), baseline=None)).outcome is Outcome.TRUNCATED
@@ -282,6 +288,20 @@ def test_an_error_event_inside_a_200_stream_is_an_error() -> None:
 
 def test_a_reset_that_the_same_process_survived_is_an_error() -> None:
     assert judge(evidence(RESET)).outcome is Outcome.ERROR
+
+
+@pytest.mark.parametrize("settled", [scrape(), None])
+def test_counters_that_did_not_count_the_canary_prove_no_survival(settled: Scrape | None) -> None:
+    verdict = judge(evidence(RESET, after=scrape(), settled=settled))
+    assert (verdict.outcome, verdict.corroboration) == (Outcome.DEATH, Corroboration.PRESUMED)
+
+
+def test_a_start_mark_beside_no_engines_work_proves_no_survival() -> None:
+    """A gateway has one too, and outlives its engines."""
+    bare = Scrape(0.0, {"process": 1000.0})
+    assert judge(evidence(RESET, before=bare, after=bare, settled=bare)).outcome is Outcome.DEATH
+    llamacpp = Scrape(0.0, {START_HEADER: 1000.0})
+    assert judge(evidence(RESET, before=llamacpp, after=llamacpp, settled=llamacpp)).outcome is Outcome.ERROR
 
 
 # --- death ---
@@ -376,6 +396,30 @@ def test_overload_is_busy_only_while_the_engine_is_well() -> None:
     assert judge(evidence(reply, overload_s=7.0)).outcome is Outcome.BUSY
     assert judge(evidence(reply, overload_s=7.0, canary=replace(CANARY_500, busy=True))).outcome is Outcome.BUSY
     assert judge(evidence(http(503), overload_s=0.0, **REBORN)).outcome is Outcome.DEATH
+
+
+def test_a_bare_retry_after_is_no_word_of_an_engine_of_which_nothing_is_known() -> None:
+    """A platform says the same while it starts the next one: sent again, the probe would kill that too."""
+    assert judge(evidence(http(503, "Service Unavailable"), overload_s=1.0, **BLIND)).outcome is Outcome.ERROR
+    assert judge(evidence(http(503, "The queue is full"), overload_s=1.0, **BLIND)).outcome is Outcome.BUSY
+    assert judge(evidence(http(503, "Service Unavailable"), overload_s=1.0)).outcome is Outcome.BUSY
+
+
+@pytest.mark.parametrize("status", [400, 403, 404])
+def test_a_canary_that_is_turned_away_after_a_lost_probe_finds_nobody(status: int) -> None:
+    shut = Canary(ok=False, duration_s=0.1, status=status, error="Model m not found")
+    for lost in (http(502), RESET, answer(complete=False)):
+        verdict = judge(evidence(lost, canary=shut, served_before=True, **BLIND))
+        assert (verdict.outcome, verdict.corroboration) == (Outcome.DEATH, Corroboration.PRESUMED)
+        assert judge(evidence(lost, canary=shut, **BLIND)).outcome is Outcome.INFRA, "it never was let in"
+    assert judge(evidence(canary=shut, served_before=True, **BLIND)).outcome is Outcome.INFRA
+
+
+def test_a_death_after_a_whole_answer_must_repeat_where_others_were_seen() -> None:
+    assert judge(evidence(others_seen=True, **REBORN)).contended
+    assert not judge(evidence(**REBORN)).contended
+    assert not judge(evidence(RESET, others_seen=True, **REBORN)).contended
+    assert not judge(evidence(others_seen=True)).contended
 
 
 @pytest.mark.parametrize(

@@ -429,7 +429,8 @@ def test_busy_for_good_is_inconclusive() -> None:
 def test_infra_stops_and_names_the_setting(number: int, halt: Halt) -> None:
     def infra(at: int, seen: Observation) -> Observation:
         step = "raise client_max_body_size"
-        return replace(seen, outcome=Outcome.INFRA, reason="HTTP 413", next_step=step) if at == number else seen
+        refused = replace(seen, outcome=Outcome.INFRA, reason="HTTP 413", next_step=step, completion_tokens=None)
+        return refused if at == number else seen
 
     played = play(bisect(BisectQuestion(lo=LO, hi=HI)), _disturbed(World(), infra))
     assert (played.finding.kind, played.finding.halt) == (FindingKind.INCONCLUSIVE, halt)

@@ -22,7 +22,7 @@ HANGS = Canary(ok=False, duration_s=9.0, fault="timeout", timed_out=True)
 
 
 def life(number: int) -> Scrape:
-    return Scrape(0.0, {"process_start_time_seconds": float(number)})
+    return Scrape(0.0, {"process_start_time_seconds": float(number)}, prompt_tokens=0.0)
 
 
 def relapses(vigil: Vigil, *seen: tuple[Health, Scrape | None, Canary | None]) -> list[Corroboration]:

@@ -157,6 +157,14 @@ def test_a_secret_is_not_repeated_but_its_flag_is_named() -> None:
     assert line.endswith("--trust-lo --trust-hi   # add --on-death: the record keeps no secret")
 
 
+def test_a_lost_run_goes_on_with_the_command_that_the_record_does_not_keep() -> None:
+    lost = Finding(FindingKind.INCONCLUSIVE, "gone", halt=Halt.LOST)
+    run, _ = recorded(told([*BARE, "--on-death", "restart --password abc", "--engine-log-cmd", "docker logs vllm"]))
+    assert next_of(run, lost) == "ctxfuzz resume 1m8abc   # add --on-death: the record keeps no secret"
+    run, _ = recorded(told([*BARE, "--on-death", "restart"]))
+    assert next_of(run, lost) == "ctxfuzz resume 1m8abc"
+
+
 def test_a_cap_is_verified_as_it_was_found_with_what_the_run_tells_left_to_the_run() -> None:
     run, _ = recorded(told([*BARE, "--no-stream", "--cache", "mixed", "--timeout", "20", "--scan"]))
     lines = list(next_commands(Facts(run, Finding(FindingKind.DEATH, "dies", cap=96), (), 1.0, "runs.db")))

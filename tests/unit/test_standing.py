@@ -145,3 +145,11 @@ def test_a_canary_is_made_of_what_its_yardstick_was_made_of() -> None:
     first = replace(short, spec=replace(other, role=Role.BASELINE))
     assert standing.canary_content(first.spec) == "code"
     assert standing.after(first).canary_content(other) == "code"
+
+
+def test_metrics_that_missed_one_good_answer_are_trusted_no_more_and_others_are_not_forgotten() -> None:
+    standing = Standing().after(seen(64, role=Role.BASELINE))
+    assert (standing.counted, standing.others_seen) == (True, False)
+    standing = standing.after(replace(seen(900), uncounted=True)).after(replace(seen(901), contended=True))
+    standing = standing.after(seen(902))
+    assert (standing.counted, standing.others_seen) == (False, True)

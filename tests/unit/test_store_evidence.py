@@ -62,7 +62,7 @@ def test_server_text_is_bounded() -> None:
 
 
 def test_what_the_scrapes_prove_is_said_and_their_counters_are_left_out() -> None:
-    before = Scrape(at_s=0.0, starts={"": 100.0}, monotone={f"c{n}": 5.0 for n in range(500)}, running=0.0)
+    before = Scrape(at_s=0.0, starts={"": 100.0}, monotone={f"c{n}": 5.0 for n in range(500)}, finished=5.0)
     after = replace(before, at_s=9.0, starts={"": 107.5})
     kept = summary(replace(EVIDENCE, before=before, after=after))
     assert kept["restarted"] == "process start went from 100.00 to 107.50"

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from fuzzer.store.masking import MASK, Secrets, masked_argv, masked_json, masked_text, masked_url
+from fuzzer.store.commands import secrets_of_command
+from fuzzer.store.masking import MASK, Secrets, masked_argv, masked_command, masked_json, masked_text, masked_url
 
 # A busy machine makes any single example slow now and then; that is no failure.
 calm = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -29,6 +30,8 @@ SECRET = "s3cr3t-of-the-house"
         ([f"--url=https://{SECRET}@host/"], [f"--url=https://{MASK}@host/"]),
         (["--on-death", f"curl -H 'Authorization: Bearer {SECRET}' x"], ["--on-death", None]),
         (["--on-death", f"curl https://u:{SECRET}@host/restart"], ["--on-death", f"curl https://{MASK}@host/restart"]),
+        (["--on-death", f"TOKEN={SECRET} restart vllm"], ["--on-death", f"TOKEN={MASK} restart vllm"]),
+        ([f"--engine-log-cmd=logs --key {SECRET} -n 5"], [f"--engine-log-cmd=logs --key {MASK} -n 5"]),
     ],
 )
 def test_argv_keeps_its_shape_and_loses_its_secrets(argv: list[str], shown: list[str | None]) -> None:
@@ -61,6 +64,70 @@ def test_settings_are_masked_at_any_depth() -> None:
     masked = masked_json(settings)
     assert SECRET not in json.dumps(masked)
     assert masked == {"urls": [f"http://{MASK}@h/"], "deep": {"cmd": f"x 'Basic {MASK}'", "n": 5}, "api_key": MASK}
+
+
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        (f"curl -u admin:{SECRET} http://h/restart", f"curl -u admin:{MASK} http://h/restart"),
+        (f"curl -sSu 'admin:{SECRET} 2' http://h", f"curl -sSu 'admin:{MASK}' http://h"),
+        (f"curl --user=admin:{SECRET} http://h", f"curl --user=admin:{MASK} http://h"),
+        (f"PGPASSWORD={SECRET} psql -c 'select 1'", f"PGPASSWORD={MASK} psql -c 'select 1'"),
+        (f"export HF_TOKEN='{SECRET} 2'; vllm serve m &", f"export HF_TOKEN={MASK}; vllm serve m &"),
+        (f"restart --password {SECRET} --now", f"restart --password {MASK} --now"),
+        (f'restart --db-passwd="{SECRET} 2" --now', f"restart --db-passwd={MASK} --now"),
+        (f"restart --client-secret {SECRET}", f"restart --client-secret {MASK}"),
+        (f"restart --api-key={SECRET}", f"restart --api-key={MASK}"),
+        (f"curl -H 'X-Api-Key: {SECRET} 2' http://h", f"curl -H 'X-Api-Key: {MASK}' http://h"),
+        (f"curl -H X-Api-Key:{SECRET} http://h", f"curl -H X-Api-Key:{MASK} http://h"),
+        (f'curl -H "Authorization: Token {SECRET}" http://h', f'curl -H "Authorization: {MASK}" http://h'),
+        (f"""curl -d '{{"password": "{SECRET} 2", "n": 5}}' h""", f"""curl -d '{{"password": {MASK}, "n": 5}}' h"""),
+        (f"curl -d 'n=5&token={SECRET}&m=6' h", f"curl -d 'n=5&token={MASK}&m=6' h"),
+        (f"ssh box 'sudo TOKEN={SECRET} restart'", f"ssh box 'sudo TOKEN={MASK} restart'"),
+        (f"sshpass -p {SECRET} ssh box restart", f"sshpass -p {MASK} ssh box restart"),
+        (f"mysql -uroot -p{SECRET} -e 'select 1'", f"mysql -uroot -p{MASK} -e 'select 1'"),
+        (f"docker login -u me -p {SECRET} host", f"docker login -u me -p {MASK} host"),
+        (f"redis-cli -h box -a {SECRET} ping", f"redis-cli -h box -a {MASK} ping"),
+        ("page sk-proj-Ab12Cd34", f"page {MASK}"),
+        ("page hf_AbCdEfGh, ghp_AbCdEfGh", f"page {MASK}, {MASK}"),
+        ("page github_pat_11ABCD glpat-AbCdEf12", f"page {MASK} {MASK}"),
+        ("page xoxb-12-34-ab AKIAIOSFODNN7EXAMPLE eyJhbGciOi.eyJzdWIi.ab-c", f"page {MASK} {MASK} {MASK}"),
+    ],
+)
+def test_a_command_keeps_its_shape_and_loses_its_secrets(command: str, shown: str) -> None:
+    assert masked_command(command) == shown
+    assert masked_command(shown) == shown
+    assert masked_json({"deep": {"on_death": command, "engine_log_cmd": command}}) == {
+        "deep": {"on_death": shown, "engine_log_cmd": shown}
+    }
+    if SECRET in command:
+        assert SECRET not in Secrets(secrets_of_command(command)).out_of(f"sh: {SECRET}: not found")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "systemctl restart vllm",
+        "kubectl delete pod vllm-0 -n prod --grace-period=0",
+        "kubectl logs --previous vllm-0 --tail=200",
+        "docker run -d -u 1000:1000 -p 8000:8000 -v /models:/models --gpus all image",
+        "vllm serve m --max-tokens 5 --tokenizer T --tokenizer-mode slow --max-num-batched-tokens=8192 &",
+        "journalctl -u vllm -n 50; rsync -vu box:/var/log/vllm.log .",
+        "ssh -i ~/.ssh/id_ed25519 -p 2222 ops@box 'docker restart monkey-1'",
+        "bypass=1 TOKENS=5 ./restart --author 'A B' --keyboard us",
+        'curl -H "Authorization: Bearer $TOKEN" -u "$NAME:$PASSWORD" http://h/restart',
+        'TOKEN=$(cat /run/secrets/token) PASSWORD=`pass show x` API_KEY=${API_KEY} ./restart --password "$PW"',
+    ],
+)
+def test_a_command_without_a_secret_stays_as_it_is(command: str) -> None:
+    assert masked_command(command) == command
+
+
+@calm
+@given(st.text(), st.sampled_from(["--password ", "TOKEN=", "-u a:", "key: ", "'key':", '"']))
+def test_any_text_may_be_a_command(text: str, before: str) -> None:
+    masked_command(before + text)
+    assert all(secret in before + text for secret in secrets_of_command(before + text))
 
 
 @calm

@@ -136,6 +136,26 @@ def test_a_whole_chat_body_is_read() -> None:
     assert read(json.dumps(body).encode(), JSON).text == "hi"
 
 
+@pytest.mark.parametrize(
+    ("choice", "message"),
+    [
+        ({"error": {"code": 502, "message": "provider died"}, "finish_reason": "error"}, "provider died"),
+        ({"finish_reason": "error"}, "the answer ended with finish_reason error"),
+        ({"finish_reason": "abort"}, "the answer ended with finish_reason abort"),
+    ],
+)
+def test_an_error_in_the_choice_is_an_error_whatever_came_before_it(choice: dict[str, object], message: str) -> None:
+    value = {"choices": [{"text": " one two", **choice}], "usage": {"prompt_tokens": 9, "completion_tokens": 32}}
+    for said, kind in ((event(value), SSE), (json.dumps(value).encode(), JSON)):
+        reply = read(said, kind)
+        assert reply.error is not None
+        assert reply.error.message == message
+
+
+def test_a_finish_reason_of_another_shape_is_no_error() -> None:
+    assert read(event({"choices": [{"text": "a", "finish_reason": {"type": "error"}}]})).error is None
+
+
 def test_a_200_with_an_error_body_is_an_error() -> None:
     reply = read(b'{"error": "the context overflows"}', JSON)
     assert reply.error is not None

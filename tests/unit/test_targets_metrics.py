@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from targets.metrics import scrape
-from targets.scrape import DraftCounts, restarted
+from targets.scrape import DraftCounts, counted, restarted, went_on
 
 VLLM = """\
 # HELP python_gc_objects_collected_total Objects collected during gc
@@ -141,3 +143,25 @@ FRAGMENTS = st.sampled_from(
 @given(st.one_of(st.text(max_size=300), st.lists(FRAGMENTS, max_size=40).map("".join)), st.text(max_size=20))
 def test_hostile_text_never_raises(text: str, header: str) -> None:
     scrape(text, {"process-start-time-unix": header}, 0)
+
+
+def test_what_is_declared_a_gauge_may_fall_whatever_it_is_called() -> None:
+    """A router shows so what it read from its engines last."""
+    name = "vllm:gpu_prefix_cache_hits_total"
+    declared = scrape(f"# TYPE {name} gauge\n{name} 5\n", {}, 0.0)
+    plain = scrape(f"{name} 5\n", {}, 0.0)
+    assert declared is not None
+    assert plain is not None
+    assert (dict(declared.monotone), dict(plain.monotone)) == ({}, {name: 5.0})
+
+
+def test_only_who_counts_an_engines_work_goes_on_for_it() -> None:
+    gateway, engine = (
+        scrape(f"process_start_time_seconds 7\n{more}", {}, 0.0)
+        for more in ("process_cpu_seconds_total 3", "vllm:request_success_total 3")
+    )
+    assert gateway is not None
+    assert engine is not None
+    assert (went_on(gateway, gateway), went_on(engine, engine)) == (False, True)
+    assert (counted(gateway, gateway), counted(engine, engine)) == (None, False)
+    assert counted(engine, replace(engine, finished=4.0)) is True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fuzzer.watch import Pulse
+from targets.scrape import Scrape
 
 
 @dataclass
@@ -46,6 +47,28 @@ def test_a_night_asleep_moves_every_deadline_by_a_night() -> None:
     assert not pulse.hung(60, 600)
     looking(pulse, clock, 1)
     assert pulse.hung(60, 600), "awake, the deadline holds again"
+
+
+def test_a_token_now_and_then_is_progress() -> None:
+    clock = Clock()
+    pulse = Pulse(clock.now, clock)
+    for _ in range(100):
+        looking(pulse, clock, 30)
+        pulse.on_byte()
+        pulse.on_token()
+        assert not pulse.hung(60, 600)
+    looking(pulse, clock, 601)
+    assert pulse.hung(60, 600)
+
+
+def test_another_process_in_the_middle_of_a_request_is_seen() -> None:
+    first, second = (Scrape(0.0, {"process": start}, {}, 1.0) for start in (1000.0, 1007.0))
+    told = []
+    for known, late in ((first, first), (first, second), (None, second)):
+        pulse = Pulse(0.0, Clock(), known=known)
+        pulse.on_scrape(late)
+        told.append(pulse.died)
+    assert told == [None, "process start went from 1000.00 to 1007.00", None]
 
 
 def test_an_answer_that_trickles_for_ever_is_a_hang() -> None:

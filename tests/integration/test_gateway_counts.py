@@ -1,0 +1,150 @@
+"""What is claimed where a gateway counts prompts with another tokenizer than the engine's? Nothing, and it is said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from fuzzer.cli import exits, questions, session
+from fuzzer.cli.flags import CommonFlags
+from fuzzer.counting import SHORT_LENGTHS
+from fuzzer.errors import RunStopped
+from fuzzer.finding import FindingKind, Halt
+from fuzzer.model import Outcome, Settings
+from fuzzer.prompts import PromptSource
+from fuzzer.rig import Rig
+from fuzzer.tuning import tune
+from targets.detect import connect
+from tests.integration.playing import play
+from tests.integration.raw import Writer, chunk
+from tests.integration.staging import QUICK, SSE_HEAD, Act, body, events, page, page_not_found, probe, staged
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
+
+Count = Callable[[int], int]
+NO_TOKENIZER = {"/tokenize": page_not_found()}
+ANOTHER = r"counts \d+ for \d+ ids that were sent: another tokenizer counts \(a gateway's\?\): .* --url"
+
+
+def counting(count: Count, of_texts: Count | None = None) -> Act:
+    """Answers well, and counts by `count`; a text of so many words by `of_texts`, where that is another."""
+
+    async def act(writer: Writer, asked: Mapping[str, Any]) -> None:
+        prompt = asked["prompt"]
+        is_text = isinstance(prompt, str)
+        counted = (of_texts or count)(len(prompt.split())) if is_text else count(len(prompt))
+        if asked.get("stream"):
+            writer.write(SSE_HEAD + b"".join(map(chunk, events(asked, counted))) + b"0\r\n\r\n")
+        else:
+            writer.write(page(body(asked, prompt_tokens=counted)))
+
+    return act
+
+
+@pytest.mark.parametrize(
+    ("count", "most_sent"),
+    [
+        (lambda n: int(0.9 * n), 500),
+        (lambda n: int(1.13 * n) + 7, 500),
+        (lambda n: round(0.98 * n), 500),
+        (lambda n: int(0.9 * n) + 7, 2_000),  # 64 for 64, by chance: the next one shows it
+    ],
+    ids=["fewer", "more", "nearly ours", "right by chance"],
+)
+async def test_a_count_in_proportion_is_no_truncation(count: Count, most_sent: int, tmp_path: Path) -> None:
+    async with staged(counting(count), long=1) as stage:
+        stage.asks = 2_000
+        seen = await probe(tmp_path, stage)
+    assert (seen.outcome, seen.length, seen.length_source) == (Outcome.INFRA, seen.sent_tokens, "inferred")
+    assert "another tokenizer counts" in seen.reason
+    assert max(stage.lengths) == most_sent
+    assert [stage.lengths.count(length) for length in SHORT_LENGTHS] == [1, 1]
+
+
+ASKED: dict[str, Callable[[session.Session], questions.Question]] = {
+    "bisect": lambda opened: questions.to_bisect(opened, {"lo": 1_000, "hi": 3_000}, ()),
+    "probe": lambda opened: questions.to_probe(opened, 2_000).question,
+    "sweep": lambda opened: questions.to_sweep(opened, [1_000, 2_000], (), keep_going=True),
+    "verify": lambda opened: questions.to_verify(opened, 4_096, None),
+    "fuzz": lambda opened: questions.to_fuzz(opened, 3_000, most_samples=3),
+    "speed": lambda opened: questions.to_speed(opened, [1_000], (), (1,), 3),
+}
+
+
+@pytest.mark.parametrize("command", ASKED)
+async def test_every_command_stops_as_inconclusive(command: str, tmp_path: Path) -> None:
+    async with staged(counting(lambda n: int(0.9 * n)), long=1) as stage:
+        flags = CommonFlags(url=stage.url, db=tmp_path / "runs.db", output_tokens=8, timeout_s=20.0, seed=1)
+        async with session.opened(flags, pace=QUICK, sample_s=0.05) as opened:
+            asked = questions.Asked(command, ASKED[command](opened))
+            finding = (await opened.run(command, asked, [], anyio.Event())).finding
+    assert (finding.kind, finding.halt, finding.cap) == (FindingKind.INCONCLUSIVE, Halt.PROXY, None)
+    assert exits.exit_of(finding) is exits.Exit.INCONCLUSIVE
+    assert max(stage.lengths) == max(SHORT_LENGTHS)
+
+
+async def test_ids_from_a_guess_are_found_out_before_the_first_probe(tmp_path: Path) -> None:
+    async with staged(counting(lambda n: int(0.9 * n) + 7), long=1, pages=NO_TOKENIZER) as stage:
+        with pytest.raises(RunStopped, match=ANOTHER):
+            await probe(tmp_path, stage)
+    assert max(stage.lengths) == max(SHORT_LENGTHS)
+
+
+@pytest.mark.parametrize(
+    "shortened", [lambda _: 801, lambda n: n // 2, lambda n: int(0.9 * n)], ids=["to a limit", "to a half", "by a bit"]
+)
+@pytest.mark.parametrize("added", [0, 1, 20])
+async def test_what_is_shortened_above_a_limit_stays_truncated(shortened: Count, added: int, tmp_path: Path) -> None:
+    async with staged(counting(lambda n: (n if n <= 800 else shortened(n)) + added), long=1) as stage:
+        stage.asks = 1_000
+        seen = await probe(tmp_path, stage)
+    assert seen.outcome is Outcome.TRUNCATED
+
+
+async def test_a_truncation_below_lo_keeps_its_edge_and_costs_two_short_prompts(tmp_path: Path) -> None:
+    async with staged(counting(lambda n: min(n, 800)), long=1) as stage:
+        flags = CommonFlags(url=stage.url, db=tmp_path / "runs.db", output_tokens=8, timeout_s=20.0)
+        finding = (await play(flags, lo=1_000, hi=3_000, attribute_axis=False, tolerate=0.6)).finding
+    assert (finding.kind, finding.last_good, finding.first_bad) == (FindingKind.TRUNCATED, 800, 801)
+    assert [stage.lengths.count(length) for length in SHORT_LENGTHS] == [1, 1]
+
+
+async def test_a_bos_is_not_asked_about(tmp_path: Path) -> None:
+    async with staged(counting(lambda n: n + 1), long=1) as stage:
+        seen = await probe(tmp_path, stage)
+    assert (seen.outcome, seen.length) == (Outcome.PASS, stage.asks)
+    assert not {*SHORT_LENGTHS} & {*stage.lengths}
+
+
+async def refusing_ids(writer: Writer, asked: Mapping[str, Any]) -> None:
+    if isinstance(asked["prompt"], str):
+        await counting(lambda n: 2 * n)(writer, asked)
+    else:
+        writer.write(page({"error": {"message": "prompt must be a string"}}, 400))
+
+
+@pytest.mark.parametrize(
+    ("act", "said", "ids_help"),
+    [
+        (counting(lambda n: int(0.9 * n)), ANOTHER, False),
+        (counting(lambda n: n, of_texts=lambda n: 2 * n), r"--tokenizer DIR, or send ids with --mode ids\.$", True),
+        (counting(lambda n: min(n, 20)), r"--tokenizer DIR\.$", False),
+        (refusing_ids, r"--tokenizer DIR\.$", False),
+    ],
+    ids=["gateway", "words of two tokens", "shortened", "no ids"],
+)
+async def test_ids_are_advised_only_where_they_help(act: Act, said: str, ids_help: bool) -> None:
+    async with staged(act, long=1, pages=NO_TOKENIZER) as stage:
+        target, _ = await connect(stage.url)
+        rig = Rig(target, await PromptSource.open(), Settings(), stop=anyio.Event())
+        with pytest.raises(RunStopped, match="short texts do not add up") as stopped:
+            await tune(rig, "text")
+        await target.aclose()
+    assert stopped.match(said)
+    assert ("--mode ids" in str(stopped.value)) is ids_help

@@ -1,0 +1,185 @@
+"""What stands before an engine speaks in its name: are its deaths still deaths, and is nobody else blamed for them?"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from fuzzer.cli.flags import CommonFlags
+from fuzzer.cli.session import Result
+from fuzzer.errors import RunStopped
+from fuzzer.events import Event, Note
+from fuzzer.finding import FindingKind, Halt
+from fuzzer.model import Corroboration, Observation, Outcome
+from tests.integration.playing import play
+from tests.integration.raw import Writer, reset, whole
+from tests.integration.staging import Act, page, probe, staged, well
+
+pytestmark = pytest.mark.anyio
+EDGE = 900
+NOBODY = page({"error": {"message": "Bad Gateway"}}, 502)
+
+
+@dataclass(slots=True)
+class Engine:
+    """Dies above the edge and is away for a while; whoever stands before it answers `lost`, and then `away`.
+
+    Its metrics count what it answers, unless they are `told` by somebody else.
+    """
+
+    away_s: float = 0.1
+    lost: bytes = NOBODY
+    away: bytes = NOBODY
+    told: str | None = None
+    deaths: int = 0
+    answers: int = 0
+    versions: list[str] = field(default_factory=lambda: ["0.30.0"])
+    _back_at: float = 0.0
+
+    async def __call__(self, writer: Writer, asked: Mapping[str, Any]) -> None:
+        if time.monotonic() < self._back_at:
+            writer.write(self.away)
+        elif len(asked["prompt"]) > EDGE:
+            self.die()
+            writer.write(self.lost)
+        else:
+            self.answers += 1
+            await well(writer, asked)
+
+    def die(self) -> None:
+        self.deaths += 1
+        self.answers = 0
+        self._back_at = time.monotonic() + self.away_s
+
+    async def metrics(self, writer: Writer, _asked: Mapping[str, Any]) -> None:
+        own = f"process_start_time_seconds {1000 + self.deaths}\nvllm:request_success_total {self.answers}\n"
+        writer.write(whole(200, (own if self.told is None else self.told).encode()))
+
+    async def version(self, writer: Writer, _asked: Mapping[str, Any]) -> None:
+        writer.write(page({"version": self.versions[min(self.deaths, len(self.versions) - 1)]}))
+
+    @property
+    def pages(self) -> dict[str, bytes | Act]:
+        return {"/metrics": self.metrics, "/version": self.version}
+
+
+async def bisect(engine: Act, folder: Path, heard: list[Event] | None = None, **flags: Any) -> Result:
+    pages = engine.pages if isinstance(engine, Engine) else {}
+    async with staged(engine, pages=pages, long=1) as stage:
+        given = {"url": stage.url, "db": folder / "runs.db", "seed": 1, "timeout_s": 20.0, **flags}
+        return await play(CommonFlags(**given), heard, lo=880, hi=920, confidence=0.5, attribute_axis=False)
+
+
+OTHERS = {
+    "a router's": "process_start_time_seconds 7\n# TYPE vllm:x_total gauge\nvllm:x_total 3",
+    "a gateway's": "process_start_time_seconds 7\nprocess_cpu_seconds_total 25.3",
+    "another replica's": "process_start_time_seconds 7\nvllm:request_success_total 5\nvllm:prompt_tokens_total 900",
+    "a cache's": "process_start_time_seconds 7\nvllm:request_success_total 5\nvllm:iteration_tokens_total_count 70",
+}
+
+
+@pytest.mark.parametrize("told", OTHERS.values(), ids=OTHERS)
+async def test_metrics_that_do_not_count_the_engines_work_prove_no_survival(told: str, tmp_path: Path) -> None:
+    engine, heard = Engine(told=told), list[Event]()
+    result = await bisect(engine, tmp_path, heard)
+    found = result.finding
+    assert (found.kind, found.last_good, found.first_bad) == (FindingKind.DEATH, EDGE, EDGE + 1), found
+    assert result.run_row.deaths == engine.deaths
+    bad = [seen for seen in result.observations if seen.outcome is not Outcome.PASS]
+    assert {seen.corroboration for seen in bad} == {Corroboration.PRESUMED}
+    assert any(isinstance(event, Note) and "--metrics-url" in event.hint for event in heard) is ("total 5" in told)
+
+
+async def test_the_budget_holds_where_metrics_are_somebody_elses(tmp_path: Path) -> None:
+    engine = Engine(told=OTHERS["a gateway's"])
+    result = await bisect(engine, tmp_path, max_deaths=2)
+    assert engine.deaths == 2
+    assert (result.finding.halt, result.run_row.deaths) == (Halt.DEATHS, 2)
+
+
+async def test_gauges_named_like_counters_are_no_deaths(tmp_path: Path) -> None:
+    gauge = "# TYPE vllm:gpu_prefix_cache_hits_total gauge\nvllm:gpu_prefix_cache_hits_total "
+    fallen = [gauge + str(value) + "\n" for value in range(99, 0, -1)]
+
+    class Falling(Engine):
+        async def metrics(self, writer: Writer, asked: Mapping[str, Any]) -> None:
+            self.told = fallen.pop(0) if len(fallen) > 1 else fallen[0]
+            await Engine.metrics(self, writer, asked)
+
+    engine = Falling()
+    async with staged(engine, pages=engine.pages, long=1) as stage:
+        given = CommonFlags(url=stage.url, db=tmp_path / "runs.db", seed=1, timeout_s=20.0)
+        result = await play(given, lo=600, hi=700, confidence=0.5, attribute_axis=False)
+    assert result.finding.kind is FindingKind.NONE, result.finding
+    assert result.run_row.deaths == engine.deaths == 0
+
+
+SHUT = {
+    "a router without workers": page({"error": {"message": "Model m not found", "code": 404}}, 404),
+    "a door that fails closed": whole(403, b"RBAC: access denied"),
+}
+
+
+@pytest.mark.parametrize("away", SHUT.values(), ids=SHUT)
+async def test_a_door_that_shuts_while_the_engine_is_away_is_a_death(away: bytes, tmp_path: Path) -> None:
+    engine = Engine(away_s=0.7, away=away)
+    result = await bisect(engine, tmp_path, revival_timeout_s=20.0)
+    found = result.finding
+    assert (found.kind, found.last_good, found.first_bad) == (FindingKind.DEATH, EDGE, EDGE + 1), found
+    assert result.run_row.deaths == engine.deaths
+
+
+async def test_a_key_that_runs_out_as_a_prompt_fails_shuts_the_way_all_the_same(tmp_path: Path) -> None:
+    engine = Engine(away_s=60.0, away=page({"error": "Unauthorized"}, 401), told=OTHERS["a gateway's"])
+    result = await bisect(engine, tmp_path, revival_timeout_s=20.0)
+    assert (result.finding.kind, result.finding.halt) == (FindingKind.INCONCLUSIVE, Halt.UNUSABLE)
+
+
+async def test_a_line_that_is_reset_at_a_constant_time_is_a_proxys_deadline(tmp_path: Path) -> None:
+    class Silent(Engine):
+        async def __call__(self, writer: Writer, asked: Mapping[str, Any]) -> None:
+            if len(asked["prompt"]) > EDGE:
+                await anyio.sleep(0.5)
+                reset(writer)
+            else:
+                await Engine.__call__(self, writer, asked)
+
+    result = await bisect(Silent(), tmp_path)
+    assert (result.finding.kind, result.finding.halt) == (FindingKind.INCONCLUSIVE, Halt.PROXY), result.finding
+    assert "0.5 s" in result.finding.reason
+    assert result.run_row.deaths == 0
+
+
+async def test_a_gateway_that_sends_the_killer_again_is_hung_up_on(tmp_path: Path) -> None:
+    """Each life that it is sent to would be one more death: the first one has decided the length."""
+
+    class Replayed(Engine):
+        async def __call__(self, writer: Writer, asked: Mapping[str, Any]) -> None:
+            if len(asked["prompt"]) > EDGE:
+                while not writer.is_closing() and self.deaths < 20:
+                    self.die()
+                    await anyio.sleep(2.5)
+                    writer.write(b"")
+            else:
+                await Engine.__call__(self, writer, asked)
+
+    engine = Replayed(away_s=0.0)
+    async with staged(engine, pages=engine.pages, long=1) as stage:
+        stage.asks = EDGE + 1
+        seen: Observation = await probe(tmp_path, stage)
+    assert (seen.outcome, seen.corroboration) == (Outcome.DEATH, Corroboration.PROVEN)
+    assert engine.deaths <= 2
+    assert "again and again" in seen.reason
+
+
+async def test_another_version_after_a_death_ends_the_run(tmp_path: Path) -> None:
+    engine = Engine(versions=["0.30.0", "0.31.0"])
+    with pytest.raises(RunStopped, match=r"version was 0\.30\.0 and is 0\.31\.0"):
+        await bisect(engine, tmp_path)
+    assert engine.deaths == 1
