@@ -103,6 +103,8 @@ class Comeback:
         )
         if revival.said:
             self.emit(Note(revival.said, hint="check the command of --on-death", level="warning"))
+        if revival.instead:
+            self._note(f"somebody answers in the engine's place and does not serve: {revival.instead}")
         if revival.came_back:
             self.emit(Revived(revival.took_s))
             if self.account.died_at is not None:
@@ -122,9 +124,11 @@ class Comeback:
             )
         was, now = self.rig.limit, await self.rig.target.limit()
         if was and now and was != now:
-            text = f"the target advertised a limit of {was} tokens; since it came back it is {now}"
-            self.emit(Note(text, level="warning"))
-            self.journal.note(text, self.now())
+            self._note(f"the target advertised a limit of {was} tokens; since it came back it is {now}")
+
+    def _note(self, text: str) -> None:
+        self.emit(Note(text, level="warning"))
+        self.journal.note(text, self.now())
 
     def _gone(self, revival: Revival) -> str:
         if revival.relapses:

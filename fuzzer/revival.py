@@ -18,6 +18,7 @@ from fuzzer.prompts.recipe import Recipe
 from fuzzer.relapse import Look, Vigil
 from fuzzer.standing import Standing
 from fuzzer.store.masking import masked_text
+from fuzzer.vitals import describe_canary
 from fuzzer.watch import POLL_TIMEOUT_S, scrape
 from targets.base import Health
 
@@ -55,6 +56,7 @@ class Revival:
     born: Scrape | None = None
     said: str = ""  # what `--on-death` printed last, where it failed
     relapses: int = 0
+    instead: str = ""  # how the last canary was answered, where somebody answers who does not serve
 
 
 async def revive(
@@ -91,7 +93,15 @@ async def revive(
         serves, came_back = False, await waiting.steadies()
     if not came_back and not waiting.spent:
         await waiting.look()
-    return Revival(came_back, waiting.took_s(), tuple(waiting.sung), waiting.vigil.born, said, waiting.vigil.relapses)
+    return Revival(
+        came_back,
+        waiting.took_s(),
+        tuple(waiting.sung),
+        waiting.vigil.born,
+        said,
+        waiting.vigil.relapses,
+        "" if came_back else waiting.instead,
+    )
 
 
 @dataclass(slots=True)
@@ -107,6 +117,7 @@ class _Waiting:
     bury: Callable[[Relapse, float], bool]
     sung: list[Canary] = field(default_factory=list)
     spent: bool = False
+    instead: str = ""
     _began: float = field(default_factory=time.monotonic)
 
     def took_s(self) -> float:
@@ -164,6 +175,7 @@ class _Waiting:
     async def _canary(self) -> Canary:
         canary = await _canary(self.rig, self.spec, self.standing, f"{self.head}/{len(self.sung)}", FIRST_CANARY_S)
         self.vigil.sang(canary)
+        self.instead = "" if canary.status is None else describe_canary(canary)
         return canary
 
 

@@ -15,6 +15,11 @@ MOST_TRIES = 6
 LONGEST_WAIT_S = 30.0
 LONGEST_NAMED_WAIT_S = 600.0
 MOST_PROBES = 3000
+WEDGED = "it is there and does not work, so that nobody restarts it: let --on-death do that"
+GONE = (
+    "a supervisor that restarts on failure leaves an exit with status 0 alone; Restart=always does not. Where "
+    "somebody answers in its place, no supervisor may see that it is gone: let --on-death restart it"
+)
 
 
 class Seen(Protocol):
@@ -38,11 +43,7 @@ def _stopped_by(ledger: Seen, last: Observation, max_deaths: int) -> tuple[Halt,
     if not last.revived and last.relapses:
         return _relapsing(ledger, last, max_deaths)
     if not last.revived:
-        advice = (
-            "it is there and does not work, so that nobody restarts it: let --on-death do that"
-            if last.wedged
-            else "a supervisor that restarts on failure leaves an exit with status 0 alone; Restart=always does not"
-        )
+        advice = WEDGED if last.wedged else GONE
         why = "" if last.outcome.is_evidence or not last.reason else f" ({last.reason})"
         return Halt.LOST, f"the engine did not come back after {last.length} tokens{why}: {last.next_step or advice}"
     if last.outcome is Outcome.INFRA:

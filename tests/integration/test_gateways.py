@@ -183,3 +183,14 @@ async def test_another_version_after_a_death_ends_the_run(tmp_path: Path) -> Non
     with pytest.raises(RunStopped, match=r"version was 0\.30\.0 and is 0\.31\.0"):
         await bisect(engine, tmp_path)
     assert engine.deaths == 1
+
+
+async def test_who_answers_in_the_place_of_an_engine_that_stays_away_is_told(tmp_path: Path) -> None:
+    engine, heard = Engine(away_s=60.0, away=page({"error": {"message": "Down for maintenance"}}, 503)), list[Event]()
+    result = await bisect(engine, tmp_path, heard, revival_timeout_s=1.0)
+    assert result.finding.halt is Halt.LOST
+    assert "let --on-death restart it" in result.finding.reason
+    told = [event.text for event in heard if isinstance(event, Note)]
+    assert told == [
+        "somebody answers in the engine's place and does not serve: the canary got HTTP 503: Down for maintenance"
+    ]
