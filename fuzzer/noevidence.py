@@ -11,15 +11,19 @@ from typing import TYPE_CHECKING
 from fuzzer.evidence import Verdict
 from fuzzer.model import Corroboration, Outcome
 from fuzzer.vitals import death_proof, health_went_down, serves, survival_proof, way_is_shut
-from fuzzer.wording import words
+from fuzzer.wording import names_nobody, words
 from targets.base import Fault
 from targets.refusals import names_overload
+from targets.scrape import went_on
 
 if TYPE_CHECKING:
     from fuzzer.evidence import Evidence
 
 # Cuts of earlier streams within this share of each other are one clock's doing, not an engine's.
 SAME_CLOCK = 0.05
+SHORTEST_CLOCK_S = 1.0  # no proxy resets a line sooner
+LOST_STATUS = {502, 503, 520}  # how proxies say that they lost who is behind them
+_SHUT_ON_NOBODY = {400, 403, 404}
 _SHUT = {"auth", "redirect", "not-found"}  # not by the length: the way itself is shut
 _HIDES_A_FAILURE = {"broken", "deadline", "blocked", "body-limit"}
 NOT_TAKEN = "the target does not take this request: try --mode text, or another --content"
@@ -86,7 +90,8 @@ def _says_it_itself(e: Evidence) -> bool:
     """
     sang = e.canary is not None and e.canary.ok
     said = e.reply.error is not None and names_overload(e.reply)
-    return e.before is None and sang and said and health_went_down(e) is None
+    can_tell = e.before is not None and e.before.work
+    return not can_tell and sang and said and health_went_down(e) is None
 
 
 def turned_away(e: Evidence) -> Verdict | None:
@@ -96,21 +101,30 @@ def turned_away(e: Evidence) -> Verdict | None:
     nobody is behind it (404, 403, "model not found"): then the engine is away, and is waited for.
     """
     shut = way_is_shut(e)
-    if shut is None or death_proof(e) is not None or (e.served_before and _lost(e) and _may_be_nobody(e)):
+    if shut is None or death_proof(e) is not None or (e.served_before and _may_be_nobody(e)):
         return None
     step = "see that the key, the model's name and the certificate still hold, then resume"
     return Verdict(Outcome.INFRA, f"the way to the engine is shut: {shut}", next_step=step, unusable=True)
 
 
-def _lost(e: Evidence) -> bool:
-    """Did the probe get no answer of its own: a line that went dead, or a failure in HTTP?"""
+def _may_be_nobody(e: Evidence) -> bool:
+    """Was the probe lost, and is the canary told that there is nobody? Where the same process goes on, somebody is.
+
+    A failure in the engine's own words is no lost line: after that only a 404, or such words, say so.
+    """
+    last = e.settled or e.after
+    if e.canary is None or (e.before is not None and last is not None and went_on(e.before, last)):
+        return False
+    told = e.canary.status == 404 or names_nobody(e.canary.error)
+    status = e.reply.status or 0
+    return (told and status >= 500) or (_line_was_lost(e) and e.canary.status in _SHUT_ON_NOBODY)
+
+
+def _line_was_lost(e: Evidence) -> bool:
     reply = e.reply
     lost = reply.fault is not None and reply.fault.lost
-    return lost or (reply.status or 0) >= 500 or (reply.status == 200 and not reply.complete and not reply.stopped)
-
-
-def _may_be_nobody(e: Evidence) -> bool:
-    return e.canary is not None and e.canary.status in {400, 403, 404}
+    cut_short = reply.status == 200 and not reply.complete and not reply.stopped
+    return lost or cut_short or reply.status in LOST_STATUS
 
 
 def door(e: Evidence) -> Verdict | None:
@@ -152,9 +166,15 @@ def _bare(model: str) -> str:
     return model.rpartition("/")[2].casefold()
 
 
+def cut_late(e: Evidence) -> bool:
+    """May a clock have cut this line? A reset within moments is what an engine does that fails."""
+    reset_late = e.reply.fault is Fault.RESET and e.reply.ended_s >= SHORTEST_CLOCK_S
+    return e.reply.fault is Fault.CUT or reset_late
+
+
 def cut_by_a_clock(e: Evidence) -> Verdict | None:
     """Streams that are cut at a near-constant time, the engine unchanged, are a proxy's deadline."""
-    if e.reply.fault is None or not e.reply.fault.lost or len(e.recent_cuts_s) < 2 or survival_proof(e) is None:
+    if not cut_late(e) or len(e.recent_cuts_s) < 2 or survival_proof(e) is None:
         return None
     now = e.reply.ended_s
     if any(abs(cut - now) > SAME_CLOCK * now for cut in e.recent_cuts_s[-2:]):

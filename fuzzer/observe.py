@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fuzzer.garble import REPLACEMENT, repeats
 from fuzzer.model import Baseline, Generated, Observation, Outcome
-from targets.base import Fault
+from fuzzer.noevidence import cut_late
 from targets.bodies import visible
 from targets.scrape import counted
 
@@ -57,7 +57,7 @@ def observe(
         next_step=verdict.next_step,
         unusable=verdict.unusable,
         signature=signature(e) if verdict.deaths else "",
-        cut_s=e.reply.ended_s if e.reply.fault in {Fault.CUT, Fault.RESET} and prepared.body else None,
+        cut_s=e.reply.ended_s if prepared.body and _may_be_a_clocks(e, verdict) else None,
         yardstick=_yardstick(e) if verdict.outcome is Outcome.PASS else None,
         uncounted=verdict.outcome is Outcome.PASS and _uncounted(e),
         generated=_generated(prepared, e) if prepared.spec.compared is not None else None,
@@ -84,10 +84,14 @@ def _generated(prepared: Prepared, e: Evidence) -> Generated | None:
     return Generated(digest, reply.text[:KEPT_CHARS], reply.text_chars, reply.token_ids)
 
 
+def _may_be_a_clocks(e: Evidence, verdict: Verdict) -> bool:
+    """May a proxy's clock have cut this line? A reset within moments is what an engine itself does that fails."""
+    return cut_late(e) and verdict.outcome is not Outcome.DEATH
+
+
 def _uncounted(e: Evidence) -> bool:
     """Neither the answer nor the canary after it moved a counter of work: not whom we ask is in these metrics."""
-    last = e.settled or e.after
-    return e.before is not None and last is not None and counted(e.before, last) is False
+    return e.before is not None and e.settled is not None and counted(e.before, e.settled) is False
 
 
 def _cached(e: Evidence) -> int | None:

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 CLAMP_SLACK = 1
 # A unique head keeps a cache from hiding the prefill; where one hides so much of it all the same, nothing was shown.
 CACHED_SHARE = 0.5
-_LOST_STATUS = {502, 503, 520}
 _REFUSING = {400, 413, 422}
 
 
@@ -269,7 +268,7 @@ def _looks_like_a_death(e: Evidence) -> bool:
     unfinished = reply.status == 200 and not reply.complete and reply.error is None and reply.fault is None
     lost = unfinished or (reply.fault is not None and reply.fault.lost)
     upstream = e.proxy is not None and e.proxy.kind == "upstream-lost"
-    relayed = reply.status in _LOST_STATUS and reply.error is None
+    relayed = reply.status in noevidence.LOST_STATUS and reply.error is None
     return lost or upstream or relayed or says_dead(reply) or health_went_down(e) is not None
 
 

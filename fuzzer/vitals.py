@@ -33,7 +33,7 @@ def survival_proof(e: Evidence) -> str | None:
     last = _last(e)
     if e.replicas or e.before is None or last is None or not went_on(e.before, last):
         return None
-    if e.canary is not None and e.canary.ok and counted(e.before, last) is False:
+    if e.canary is not None and e.canary.ok and e.settled is not None and counted(e.before, e.settled) is False:
         return None  # whoever sang is not whom these metrics speak of
     return "the same process was there for the canary, and its counters went on"
 

@@ -37,6 +37,12 @@ _FAILURE = re.compile(
     r"|\bnan\b|\binf(?:inity)?\b|non-?finite",
     re.IGNORECASE,
 )
+# How a router says that no engine is registered for the model, or that it sleeps.
+_NOBODY = re.compile(
+    r"model.{0,80}(?:not found|does not exist)|\bsleeping\b"
+    r"|no (?:available |healthy )?(?:workers?|backends?|instances?)\b",
+    re.IGNORECASE | re.DOTALL,
+)
 # Far looser than a wording that is known to refuse: enough to believe a refusal below an advertised limit.
 _LENGTH = re.compile(
     r"too (?:big|long|large|many)|exceed|(?:long|larg|bigg|great)er than|maximum|\bmax|limit|context|length|overflow"
@@ -60,6 +66,11 @@ def says_dead(reply: Reply) -> bool:
 def announces_death(said: str) -> bool:
     """True where an engine's own words claim that it is dead."""
     return bool(_LAST_WORDS.search(said))
+
+
+def names_nobody(said: str) -> bool:
+    """True where words say that no engine is there for the model."""
+    return bool(_NOBODY.search(said))
 
 
 def tells_of_failure(said: str) -> bool:

@@ -290,10 +290,11 @@ def test_a_reset_that_the_same_process_survived_is_an_error() -> None:
     assert judge(evidence(RESET)).outcome is Outcome.ERROR
 
 
-@pytest.mark.parametrize("settled", [scrape(), None])
-def test_counters_that_did_not_count_the_canary_prove_no_survival(settled: Scrape | None) -> None:
-    verdict = judge(evidence(RESET, after=scrape(), settled=settled))
+def test_counters_that_did_not_count_the_canary_prove_no_survival() -> None:
+    verdict = judge(evidence(RESET, after=scrape(), settled=scrape()))
     assert (verdict.outcome, verdict.corroboration) == (Outcome.DEATH, Corroboration.PRESUMED)
+    late = evidence(RESET, after=scrape(), settled=None)
+    assert judge(late).outcome is Outcome.ERROR, "the look before the canary cannot tell whether it was counted"
 
 
 def test_a_start_mark_beside_no_engines_work_proves_no_survival() -> None:
@@ -407,12 +408,32 @@ def test_a_bare_retry_after_is_no_word_of_an_engine_of_which_nothing_is_known() 
 
 @pytest.mark.parametrize("status", [400, 403, 404])
 def test_a_canary_that_is_turned_away_after_a_lost_probe_finds_nobody(status: int) -> None:
-    shut = Canary(ok=False, duration_s=0.1, status=status, error="Model m not found")
+    shut = Canary(ok=False, duration_s=0.1, status=status, error="Forbidden")
     for lost in (http(502), RESET, answer(complete=False)):
         verdict = judge(evidence(lost, canary=shut, served_before=True, **BLIND))
         assert (verdict.outcome, verdict.corroboration) == (Outcome.DEATH, Corroboration.PRESUMED)
         assert judge(evidence(lost, canary=shut, **BLIND)).outcome is Outcome.INFRA, "it never was let in"
     assert judge(evidence(canary=shut, served_before=True, **BLIND)).outcome is Outcome.INFRA
+    assert judge(evidence(http(502), canary=shut, served_before=True)).outcome is Outcome.INFRA, "it goes on"
+
+
+def test_after_an_engines_own_error_only_words_say_that_nobody_is_there() -> None:
+    """A firewall that has had enough of us says 403 too."""
+    nobody = Canary(ok=False, duration_s=0.1, status=400, error="Model m not found or vLLM engine is sleeping.")
+    for canary, outcome in ((nobody, Outcome.DEATH), (replace(nobody, error="Quota exceeded"), Outcome.INFRA)):
+        assert judge(evidence(http(500), canary=canary, served_before=True, **BLIND)).outcome is outcome
+
+
+def test_a_reset_within_moments_is_no_clocks_doing() -> None:
+    for at_s, outcome in ((0.5, Outcome.ERROR), (1.5, Outcome.INFRA)):
+        late = replace(RESET, ended_s=at_s)
+        assert judge(evidence(late, recent_cuts_s=(at_s, at_s))).outcome is outcome
+
+
+def test_where_metrics_count_no_work_an_engines_own_word_of_overload_is_believed() -> None:
+    bare = Scrape(0.0, {"process": 1000.0})
+    told = evidence(http(503, "The server is overloaded"), overload_s=1.0, before=bare, after=bare, settled=bare)
+    assert judge(told).outcome is Outcome.BUSY
 
 
 def test_a_death_after_a_whole_answer_must_repeat_where_others_were_seen() -> None:
