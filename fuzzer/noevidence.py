@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # Cuts of earlier streams within this share of each other are one clock's doing, not an engine's.
 SAME_CLOCK = 0.05
-SHORTEST_CLOCK_S = 1.0  # no proxy resets a line sooner
+SHORTEST_CLOCK_S = 1.0  # no proxy's deadline is shorter
 LOST_STATUS = {502, 503, 520}  # how proxies say that they lost who is behind them
 _SHUT_ON_NOBODY = {400, 403, 404}
 _SHUT = {"auth", "redirect", "not-found"}  # not by the length: the way itself is shut
@@ -167,9 +167,8 @@ def _bare(model: str) -> str:
 
 
 def cut_late(e: Evidence) -> bool:
-    """May a clock have cut this line? A reset within moments is what an engine does that fails."""
-    reset_late = e.reply.fault is Fault.RESET and e.reply.ended_s >= SHORTEST_CLOCK_S
-    return e.reply.fault is Fault.CUT or reset_late
+    """May a clock have cut this line? Within moments it is what an engine itself does that fails."""
+    return e.reply.fault in {Fault.CUT, Fault.RESET} and e.reply.ended_s >= SHORTEST_CLOCK_S
 
 
 def cut_by_a_clock(e: Evidence) -> Verdict | None:

@@ -424,9 +424,10 @@ def test_after_an_engines_own_error_only_words_say_that_nobody_is_there() -> Non
         assert judge(evidence(http(500), canary=canary, served_before=True, **BLIND)).outcome is outcome
 
 
-def test_a_reset_within_moments_is_no_clocks_doing() -> None:
+@pytest.mark.parametrize("fault", [Fault.CUT, Fault.RESET])
+def test_a_line_that_is_lost_within_moments_is_no_clocks_doing(fault: Fault) -> None:
     for at_s, outcome in ((0.5, Outcome.ERROR), (1.5, Outcome.INFRA)):
-        late = replace(RESET, ended_s=at_s)
+        late = replace(RESET, fault=fault, ended_s=at_s)
         assert judge(evidence(late, recent_cuts_s=(at_s, at_s))).outcome is outcome
 
 
