@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 import anyio
 
 from fuzzer import account
-from fuzzer.errors import Interrupted, RunStopped, TargetLost
+from fuzzer.errors import AnotherEngine, Interrupted, TargetLost
 from fuzzer.events import Note, Revived, Reviving
 from fuzzer.relapse import Vigil
 from fuzzer.revival import revive
@@ -75,7 +75,7 @@ class Comeback:
             raise Interrupted(self.run)
         seen = self.account.settle(revival, waited_s)
         if seen.revived:
-            await self.compare()
+            await self._compare()
         return seen
 
     async def pause(self, seconds: float) -> None:
@@ -111,17 +111,14 @@ class Comeback:
                 await self.pause(self.rig.settings.death_spacing_s - (self.now() - self.account.died_at))
         return revival
 
-    async def compare(self) -> None:
+    async def _compare(self) -> None:
         """Whoever started the engine again may have given it another window: then a finding would speak for both.
 
-        Raises RunStopped where it is another version: what was observed does not speak for that.
+        Raises AnotherEngine where it is another version: what was observed does not speak for that.
         """
         version = await self.rig.target.version() if self.rig.version else None
         if version and version != self.rig.version:
-            raise RunStopped(
-                f"Another engine is behind {self.rig.target.url}: version was {self.rig.version} and is {version}. "
-                "What was observed does not speak for it; begin a new run."
-            )
+            raise AnotherEngine(self.rig.target.url, ("version", self.rig.version, version))
         was, now = self.rig.limit, await self.rig.target.limit()
         if was and now and was != now:
             self._note(f"the target advertised a limit of {was} tokens; since it came back it is {now}")

@@ -27,6 +27,16 @@ class RunStopped(CtxfuzzError):
     exit_code = 3
 
 
+class AnotherEngine(RunStopped):
+    """What stands behind the URL is no longer what was observed. `changed`: (name, what it was, what it is)."""
+
+    def __init__(self, url: str, *changed: tuple[str, object, object]) -> None:
+        told = ", ".join(f"{name} was {old} and is {new}" for name, old, new in changed if old != new)
+        super().__init__(
+            f"Another engine is behind {url}: {told}. What was observed does not speak for it; begin a new run."
+        )
+
+
 class TargetLost(CtxfuzzError):
     """Nobody serves behind the URL any more."""
 

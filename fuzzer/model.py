@@ -214,12 +214,21 @@ class Observation:
         return max(self.ended_s, self.started_s + self.cost_s)
 
     @property
+    def decoded(self) -> int:
+        """Output tokens that it is evidence for: all that were asked, or what a clamp or the model's own end left."""
+        asked, given = self.spec.output_tokens, self.completion_tokens
+        is_all = given is None or self.outcome not in WELL or self.spec.stop_after is not None
+        return asked if is_all or given is None else min(asked, given)
+
+    @property
+    def is_whole(self) -> bool:
+        """Did all the output come that was asked, or that was waited for? True of what did not answer well."""
+        return self.decoded >= self.spec.output_tokens
+
+    @property
     def total(self) -> int:
-        """Prompt + output tokens that the probe is evidence for: what was asked, or what a clamp left of it."""
-        output = self.spec.output_tokens
-        if self.clamped and self.completion_tokens is not None:
-            output = self.completion_tokens
-        return self.length + output
+        """Prompt + output tokens that the probe is evidence for."""
+        return self.length + self.decoded
 
 
 @dataclass(frozen=True, slots=True)

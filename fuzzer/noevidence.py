@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from fuzzer.evidence import Verdict
 from fuzzer.model import Corroboration, Outcome
-from fuzzer.vitals import death_proof, health_went_down, serves, survival_proof, way_is_shut
+from fuzzer.vitals import death_proof, health_went_down, line_was_lost, serves, survival_proof, way_is_shut
 from fuzzer.wording import names_nobody, words
 from targets.base import Fault
 from targets.refusals import names_overload
@@ -117,14 +117,8 @@ def _may_be_nobody(e: Evidence) -> bool:
         return False
     told = e.canary.status == 404 or names_nobody(e.canary.error)
     status = e.reply.status or 0
-    return (told and status >= 500) or (_line_was_lost(e) and e.canary.status in _SHUT_ON_NOBODY)
-
-
-def _line_was_lost(e: Evidence) -> bool:
-    reply = e.reply
-    lost = reply.fault is not None and reply.fault.lost
-    cut_short = reply.status == 200 and not reply.complete and not reply.stopped
-    return lost or cut_short or reply.status in LOST_STATUS
+    lost = line_was_lost(e) or status in LOST_STATUS
+    return (told and status >= 500) or (lost and e.canary.status in _SHUT_ON_NOBODY)
 
 
 def door(e: Evidence) -> Verdict | None:
@@ -172,11 +166,14 @@ def cut_late(e: Evidence) -> bool:
 
 
 def cut_by_a_clock(e: Evidence) -> Verdict | None:
-    """Streams that are cut at a near-constant time, the engine unchanged, are a proxy's deadline."""
+    """Streams that are cut at a near-constant time, the engine unchanged, are a proxy's deadline.
+
+    All of them, from the first on: as a search closes in, the times of an engine's own failures close in too.
+    """
     if not cut_late(e) or len(e.recent_cuts_s) < 2 or survival_proof(e) is None:
         return None
     now = e.reply.ended_s
-    if any(abs(cut - now) > SAME_CLOCK * now for cut in e.recent_cuts_s[-2:]):
+    if any(abs(cut - now) > SAME_CLOCK * now for cut in e.recent_cuts_s):
         return None
     return Verdict(
         Outcome.INFRA,

@@ -23,14 +23,14 @@ def observe(
     prepared: Prepared, e: Evidence, verdict: Verdict, standing: Standing, *, started_s: float, ended_s: float
 ) -> Observation:
     """The observation of one probe. A probe without a usage that tells has an inferred length: sent + offset."""
-    counted = e.reply.usage.prompt_tokens
+    told = e.reply.usage.prompt_tokens
     inferred = prepared.sent_tokens + (standing.offset(prepared.spec.mode) or 0)
-    trusted = counted is not None and verdict.outcome not in {Outcome.TRUNCATED, Outcome.INFRA}
+    trusted = told is not None and verdict.outcome not in {Outcome.TRUNCATED, Outcome.INFRA}
     return Observation(
         seq=prepared.seq,
         spec=prepared.spec,
         outcome=verdict.outcome,
-        length=counted if trusted and counted is not None else inferred,
+        length=told if trusted and told is not None else inferred,
         length_source="usage" if trusted else "inferred",
         reason=verdict.reason,
         corroboration=verdict.corroboration,
@@ -57,7 +57,7 @@ def observe(
         next_step=verdict.next_step,
         unusable=verdict.unusable,
         signature=signature(e) if verdict.deaths else "",
-        cut_s=e.reply.ended_s if prepared.body and _may_be_a_clocks(e, verdict) else None,
+        cut_s=e.reply.ended_s if _may_be_a_clocks(e, verdict) and prepared.body else None,
         yardstick=_yardstick(e) if verdict.outcome is Outcome.PASS else None,
         uncounted=verdict.outcome is Outcome.PASS and _uncounted(e),
         generated=_generated(prepared, e) if prepared.spec.compared is not None else None,

@@ -21,6 +21,7 @@ from fuzzer.vitals import (
     death_proof,
     describe_canary,
     health_went_down,
+    line_was_lost,
     serves,
     silent_before,
     survival_proof,
@@ -265,11 +266,9 @@ def _failed(e: Evidence) -> Verdict:
 
 def _looks_like_a_death(e: Evidence) -> bool:
     reply = e.reply
-    unfinished = reply.status == 200 and not reply.complete and reply.error is None and reply.fault is None
-    lost = unfinished or (reply.fault is not None and reply.fault.lost)
     upstream = e.proxy is not None and e.proxy.kind == "upstream-lost"
     relayed = reply.status in noevidence.LOST_STATUS and reply.error is None
-    return lost or upstream or relayed or says_dead(reply) or health_went_down(e) is not None
+    return line_was_lost(e) or upstream or relayed or says_dead(reply) or health_went_down(e) is not None
 
 
 def _what_failed(e: Evidence) -> str:

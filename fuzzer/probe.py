@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
@@ -19,12 +18,12 @@ from fuzzer.counting import looks_odd
 from fuzzer.evidence import Evidence
 from fuzzer.prompts.recipe import Recipe
 from fuzzer.standing import in_flight
-from fuzzer.watch import GRACE_INTERVAL_S, Pulse, grace, poll_health, scrape, watch
+from fuzzer.watch import GRACE_INTERVAL_S, Pulse, grace, poll_health, watch
 from targets.base import Fault, Reply
 from targets.scrape import DraftCounts, Scrape, mixed
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
 
     from fuzzer.evidence import Canary
     from fuzzer.rig import Prepared, Rig
@@ -38,11 +37,9 @@ async def gather(rig: Rig, prepared: Prepared, standing: Standing, tell: Callabl
     """Send the probe and observe it to the end of its grace and canary. `tell(pulse, phase)` is called now and then."""
     spec, settings = prepared.spec, rig.settings
     deadline_s = standing.deadline_s(in_flight(spec), settings.timeout_s)
-    tells = standing.counted and not rig.replicas  # of several processes, a scrape shows any one
-    before = prepared.before if tells else None
     pulse = Pulse(time.monotonic())
     pulse.health.append(await poll_health(rig.target, pulse))
-    pulse.began, pulse.progress_at, pulse.known = time.monotonic(), 0.0, before
+    pulse.began, pulse.progress_at, pulse.known = time.monotonic(), 0.0, prepared.before
     company = Company(len(spec.companions))
     reply, hung = await _send(rig, prepared, pulse, company, tell, deadline_s=deadline_s)
     evidence = Evidence(
@@ -58,7 +55,7 @@ async def gather(rig: Rig, prepared: Prepared, standing: Standing, tell: Callabl
         deadline_s=deadline_s,
         cancelled=rig.stop.is_set() and not reply.complete,
         health_during=tuple(pulse.health),
-        before=before,
+        before=prepared.before,
         served_before=standing.served,
         others_seen=standing.others_seen,
         peak_running=pulse.peak_running,
@@ -74,9 +71,7 @@ async def gather(rig: Rig, prepared: Prepared, standing: Standing, tell: Callabl
     )
     if evidence.cancelled:
         return evidence
-    send_canary = partial(_canary, rig, prepared, standing, deadline_s)
-    look = partial(scrape, rig.target) if standing.counted else _blind
-    return await _aftermath(rig, evidence, pulse, send_canary, look=look, tell=tell)
+    return await _aftermath(rig, prepared, standing, evidence, pulse=pulse, tell=tell)
 
 
 async def gather_unsent(
@@ -84,7 +79,6 @@ async def gather_unsent(
 ) -> Evidence:
     """The same for a probe that could not leave. `reply` is what came of the request to tokenize its text."""
     spec = prepared.spec
-    tells = standing.counted and not rig.replicas
     evidence = Evidence(
         spec=spec,
         reply=reply,
@@ -93,14 +87,11 @@ async def gather_unsent(
         proxy=rig.target.proxy_sign(reply),
         hung=reply.fault is Fault.TIMEOUT,
         deadline_s=reply.ended_s,
-        before=prepared.before if tells else None,
+        before=prepared.before,
         served_before=standing.served,
         replicas=rig.replicas,
     )
-    deadline_s = standing.deadline_s(in_flight(spec), rig.settings.timeout_s)
-    send_canary = partial(_canary, rig, prepared, standing, deadline_s)
-    look = partial(scrape, rig.target) if standing.counted else _blind
-    return await _aftermath(rig, evidence, Pulse(time.monotonic()), send_canary, look=look, tell=tell)
+    return await _aftermath(rig, prepared, standing, evidence, pulse=Pulse(time.monotonic()), tell=tell)
 
 
 async def _send(
@@ -164,11 +155,11 @@ async def _send(
 
 async def _aftermath(
     rig: Rig,
+    prepared: Prepared,
+    standing: Standing,
     e: Evidence,
-    pulse: Pulse,
-    send_canary: Callable[[], Awaitable[Canary]],
     *,
-    look: Callable[[], Awaitable[Scrape | None]],
+    pulse: Pulse,
     tell: Callable[[Pulse, str], None],
 ) -> Evidence:
     """Grace, canary and the last scrapes: whether the engine lived through it."""
@@ -176,7 +167,7 @@ async def _aftermath(
     fine = (e.reply.complete or e.reply.stopped) and e.reply.status == 200 and e.reply.error is None
     fine = fine or e.refusal is not None
     tell(pulse, "grace")
-    after = await look()
+    after = await rig.look(standing)
     seconds, interval = (
         (settings.grace_pass_s, PASS_INTERVAL_S) if fine else (settings.grace_failure_s, GRACE_INTERVAL_S)
     )
@@ -186,8 +177,8 @@ async def _aftermath(
     if listened and polls and polls[-1].fault is Fault.REFUSED and not fine:
         return e  # nobody listens any more: a canary could only be refused
     tell(pulse, "canary")
-    canary = await send_canary()
-    settled = await look()
+    canary = await _canary(rig, prepared, standing)
+    settled = await rig.look(standing)
     several = e.replicas or any(mixed(e.before, late) for late in (after, settled) if e.before and late)
     e = replace(e, canary=canary, settled=settled, replicas=several)
     return await _recounted(rig, e) if canary.ok and looks_odd(e) else e
@@ -200,12 +191,9 @@ async def _recounted(rig: Rig, e: Evidence) -> Evidence:
     return replace(e, short_counts=tuple(counts.items()))
 
 
-async def _blind() -> None:
-    """The look at metrics that do not speak of whom we ask."""
-
-
-async def _canary(rig: Rig, prepared: Prepared, standing: Standing, deadline_s: float) -> Canary:
+async def _canary(rig: Rig, prepared: Prepared, standing: Standing) -> Canary:
     spec, seed = prepared.spec, str(rig.settings.seed)
+    deadline_s = standing.deadline_s(in_flight(spec), rig.settings.timeout_s)
     recipe = Recipe(spec.mode, TOKENS_IN, standing.canary_content(spec), seed, f"canary/{prepared.seq}")
     return await sing(rig.target, rig.prompts, recipe, deadline_s, standing.yardstick(spec))
 

@@ -19,7 +19,7 @@ from fuzzer.relapse import Look, Vigil
 from fuzzer.standing import Standing
 from fuzzer.store.masking import masked_text
 from fuzzer.vitals import describe_canary
-from fuzzer.watch import POLL_TIMEOUT_S, scrape
+from fuzzer.watch import POLL_TIMEOUT_S
 from targets.base import Health
 
 if TYPE_CHECKING:
@@ -132,8 +132,7 @@ class _Waiting:
     async def look(self) -> Look:
         """Look who is there; a death that shows is buried."""
         health = await _health(self.rig)
-        tells = self.standing.counted and not self.rig.replicas  # of several, a scrape shows any one
-        seen = await scrape(self.rig.target) if tells else None
+        seen = await self.rig.look(self.standing)
         look = Look(self.took_s(), health, seen)
         relapse = self.vigil.see(look)
         if relapse is not None:

@@ -36,6 +36,13 @@ class Rig:
     again: Recipe | None = None  # send this very prompt, whatever length is asked (`replay`)
     recount: Recount = field(default_factory=Recount)
 
+    async def look(self, standing: Standing) -> Scrape | None:
+        """Who the engine is now; None where the metrics do not speak of the one that is asked.
+
+        Of several processes a scrape shows any one.
+        """
+        return await scrape(self.target) if standing.counted and not self.replicas else None
+
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
@@ -59,7 +66,7 @@ async def prepare(rig: Rig, spec: ProbeSpec, standing: Standing, seq: int) -> Pr
     recipe = _recipe(rig, spec, standing, seq)
     generation = await generation_of(rig, spec, recipe)
     body = rig.target.encode(generation)
-    before = await scrape(rig.target)
+    before = await rig.look(standing)
     return Prepared(seq, spec, generation, body, hashlib.sha256(body).hexdigest(), recipe, before)
 
 

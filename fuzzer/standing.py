@@ -30,7 +30,7 @@ class Standing:
     offsets: tuple[tuple[Mode, int], ...] = ()
     baselines: tuple[tuple[Way, Baseline], ...] = ()
     passes: tuple[tuple[int, float], ...] = ()  # (tokens in flight, seconds) of the slowest passes
-    cuts_s: tuple[float, ...] = ()
+    cuts_s: tuple[float, ...] = ()  # of the lines that were cut, the two shortest and the two longest times
     incarnation: int = 0
     ordinal: int = 0
     deaths: int = 0
@@ -80,7 +80,7 @@ class Standing:
             offsets=self._offsets(seen),
             baselines=self._baselines(seen),
             passes=self._passes(seen),
-            cuts_s=self.cuts_s if seen.cut_s is None else (*self.cuts_s[-4:], seen.cut_s),
+            cuts_s=self.cuts_s if seen.cut_s is None else _extremes((*self.cuts_s, seen.cut_s)),
             incarnation=self.incarnation + new_life,
             ordinal=self.ordinal + served if not new_life else int(served and seen.blames == "nobody"),
             deaths=self.deaths + seen.deaths,
@@ -144,6 +144,12 @@ class Standing:
         kept = tuple(known for known in self.passes if known[0] != tokens)
         slowest = max([seen.duration_s, *(took for at, took in self.passes if at == tokens)])
         return (*kept[-31:], (tokens, slowest))
+
+
+def _extremes(times_s: tuple[float, ...]) -> tuple[float, ...]:
+    """All are alike where these are."""
+    ordered = sorted(times_s)
+    return tuple(ordered if len(ordered) <= 4 else [*ordered[:2], *ordered[-2:]])
 
 
 def in_flight(spec: ProbeSpec) -> int:

@@ -38,6 +38,14 @@ def survival_proof(e: Evidence) -> str | None:
     return "the same process was there for the canary, and its counters went on"
 
 
+def line_was_lost(e: Evidence) -> bool:
+    """True where the line went dead under the probe, or its stream ended early and without a word."""
+    reply = e.reply
+    unfinished = reply.status == 200 and not (reply.complete or reply.stopped)
+    ended_early = unfinished and reply.error is None and reply.fault is None
+    return ended_early or (reply.fault is not None and reply.fault.lost)
+
+
 def serves(e: Evidence) -> bool:
     """True where the canary came back whole (or was turned away as busy, or is garbled: somebody is at home)."""
     return e.canary is not None and (e.canary.ok or e.canary.busy or e.canary.garbled)

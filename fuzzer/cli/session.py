@@ -15,7 +15,7 @@ from fuzzer.cli.secrecy import keep, secrets_of
 from fuzzer.companions import companion_of
 from fuzzer.driver import Driver, Turn, at_once
 from fuzzer.enginelog import EngineLog, LogCommand, LogFile
-from fuzzer.errors import CtxfuzzError, Interrupted, RunStopped
+from fuzzer.errors import AnotherEngine, CtxfuzzError, Interrupted, RunStopped
 from fuzzer.events import Event, Note, RunEnded, RunStarted
 from fuzzer.finding import Finding
 from fuzzer.journal import StoreJournal, last_seen_engine, settle
@@ -221,13 +221,7 @@ class Session:
         now = (self.survey.model or "", self.survey.version, self.survey.limit)
         if was != now:
             names = ("model", "version", "max_model_len")
-            changed = ", ".join(
-                f"{name} was {old} and is {new}" for name, old, new in zip(names, was, now, strict=True) if old != new
-            )
-            raise RunStopped(
-                f"Another engine is behind {record.url}: {changed}. What was observed does not speak for it; "
-                "begin a new run."
-            )
+            raise AnotherEngine(record.url, *zip(names, was, now, strict=True))
 
 
 @asynccontextmanager

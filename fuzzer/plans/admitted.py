@@ -83,7 +83,9 @@ def passes(seen: Observation) -> tuple[bool, str]:
         return False, f"refused, though the cap admits it: {seen.reason}"
     if seen.outcome in WELL:
         given = f"{seen.completion_tokens} of {seen.spec.output_tokens} output tokens"
-        return not seen.clamped, f"clamped: {given}" if seen.clamped else "answered"
+        if seen.clamped:
+            return False, f"clamped: {given}"
+        return True, "answered" if seen.is_whole else f"answered; the model ended it by itself: {given}"
     return False, f"{seen.outcome}: {seen.reason}"
 
 

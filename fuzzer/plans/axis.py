@@ -176,11 +176,11 @@ def _likely(ledger: Ledger) -> tuple[Axis, bool]:
 
 
 def _passed(ledger: Ledger, trial: Trial) -> bool | None:
-    """Did the point pass? None where it was not asked, or what came of it tells nothing: a refusal, a clamp."""
+    """Did the point pass? None where it was not asked, or what came of it tells nothing: a refusal, half an answer."""
     tally = ledger.at(*trial)
     if tally.failures:
         return False
-    exact = any(seen.length == trial.length and not seen.clamped for seen in tally.passes)
+    exact = any(seen.length == trial.length and seen.is_whole for seen in tally.passes)
     return True if exact else None
 
 

@@ -244,10 +244,7 @@ def _garble_untold(ledger: Ledger) -> str | None:
 def _ended_early(ledger: Ledger) -> str | None:
     """How far answers went that the model itself ended: decoding past that was not seen there."""
     early = [
-        (seen.completion_tokens, seen.spec.output_tokens)
-        for seen in ledger.evidence
-        if seen.outcome is Outcome.PASS and not seen.clamped and seen.spec.stop_after is None
-        if seen.completion_tokens is not None and seen.completion_tokens < seen.spec.output_tokens
+        (seen.decoded, seen.spec.output_tokens) for seen in ledger.evidence if not seen.is_whole and not seen.clamped
     ]
     if not early:
         return None

@@ -51,10 +51,12 @@ def turned_spec(spec: ProbeSpec) -> ProbeSpec:
 
 
 def turned_seen(seen: Observation) -> Observation:
-    """An observation as the ledger sees it. An output that was clamped was refused: it is not so long."""
+    """An observation as the ledger sees it. An output that was clamped, or that the model ended, was refused: it is not
+    so long.
+    """
     if seen.spec.role is Role.CORNER:
         return seen
-    outcome = Outcome.REJECTED if seen.clamped else seen.outcome
+    outcome = seen.outcome if seen.is_whole else Outcome.REJECTED
     spec = turned_spec(seen.spec)
     return replace(seen, spec=spec, outcome=outcome, length=spec.length, clamped=False, refusal_limit=None)
 
@@ -127,7 +129,7 @@ def _unknown(ledger: Ledger, cap: int, output_tokens: int) -> list[tuple[int, in
 
 def _is_good_corner(ledger: Ledger, seen: Observation) -> bool:
     good = side_of(seen.outcome, ledger.question.fail_on) is Side.GOOD
-    return seen.spec.role is Role.CORNER and good and not seen.clamped
+    return seen.spec.role is Role.CORNER and good and seen.is_whole
 
 
 def _failed(ledger: Ledger) -> list[Observation]:

@@ -431,6 +431,18 @@ def test_a_line_that_is_lost_within_moments_is_no_clocks_doing(fault: Fault) -> 
         assert judge(evidence(late, recent_cuts_s=(at_s, at_s))).outcome is outcome
 
 
+def test_cuts_that_became_alike_as_the_search_closed_in_are_the_engines_own() -> None:
+    late = replace(RESET, fault=Fault.CUT, ended_s=40.0)
+    assert judge(evidence(late, recent_cuts_s=(40.0, 41.0))).outcome is Outcome.INFRA
+    assert judge(evidence(late, recent_cuts_s=(40.0, 40.5, 41.0, 55.0))).outcome is Outcome.ERROR
+
+
+def test_an_error_event_in_the_engines_own_words_is_no_lost_line() -> None:
+    shut = Canary(ok=False, duration_s=0.1, status=403, error="Forbidden")
+    said = answer(complete=False, error=ServerError("boom"), error_in_stream=True)
+    assert judge(evidence(said, canary=shut, served_before=True, **BLIND)).outcome is Outcome.INFRA
+
+
 def test_where_metrics_count_no_work_an_engines_own_word_of_overload_is_believed() -> None:
     bare = Scrape(0.0, {"process": 1000.0})
     told = evidence(http(503, "The server is overloaded"), overload_s=1.0, before=bare, after=bare, settled=bare)

@@ -195,3 +195,13 @@ def test_what_is_said_of_the_axis_is_true(
         unknown = 8  # how closely it is told where k is not known
         assert total - output < prompt + resolution + max(k, unknown)
     assert sum(outcome is Outcome.DEATH for _, _, outcome in around(played)) <= 1
+
+
+@given(st.integers(600, 3_000), st.floats(0, 1), st.integers(0, 99))
+@settings(max_examples=60, deadline=None)
+def test_answers_that_the_model_ended_show_no_more_than_they_decoded(edge: int, share: float, seed: int) -> None:
+    world = World(total_above(edge), seed=seed, stops=share, stops_within=32)
+    found = play(bisect(BisectQuestion(lo=500, hi=4_000)), world.answer).finding
+    assert (found.last_good_total or 0) <= edge
+    assert (found.cap or 0) <= edge
+    assert "constant in the prompt alone" not in found.reason

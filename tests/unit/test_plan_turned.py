@@ -151,3 +151,11 @@ def test_sums_are_prompts_with_the_output_held() -> None:
     with pytest.raises(UsageFault, match="leaves no prompt"):
         prompts_of({"lo": 32, "hi": 5_000, "axis": "total"}, 32)
     assert prompts_of({"lo": 32, "hi": 5_000, "axis": "prompt"}, 32)["lo"] == 32
+
+
+@pytest.mark.parametrize("share", [0.3, 1.0])
+def test_an_output_that_the_model_ended_is_no_ground(share: float) -> None:
+    """It never came as far as the edge: a cap there would be above all that was seen."""
+    finding = run(World(total_above(2_048), stops=share)).finding
+    assert finding.cap is None or finding.cap <= 2_048
+    assert (finding.last_good_output or 0) <= 1_984

@@ -91,11 +91,11 @@ def test_the_deadline_stays_within_its_bounds(passes: list[tuple[int, float]], l
     assert 60 <= standing.deadline_s(length, 600) <= 600
 
 
-def test_cuts_are_kept_for_the_clock_that_may_make_them() -> None:
+def test_of_cuts_those_are_kept_that_tell_whether_all_are_alike() -> None:
     standing = Standing()
-    for _ in range(3):
-        standing = standing.after(seen(10, Outcome.DEATH, cut_s=60.0))
-    assert standing.cuts_s == (60.0, 60.0, 60.0)
+    for cut_s in (60.0, 60.0, 60.0, 90.0, 60.0, 60.0, 60.0):
+        standing = standing.after(seen(10, Outcome.ERROR, cut_s=cut_s))
+    assert standing.cuts_s == (60.0, 60.0, 60.0, 90.0)
 
 
 def test_each_mode_has_its_own_offset_and_yardstick() -> None:

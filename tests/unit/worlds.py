@@ -50,15 +50,18 @@ class World:
     seed: int = 0
     per_token_s: float = 1e-5
     shows_hits: bool = True
+    stops: float = 0.0  # the share of answers that the model itself ends
+    stops_within: int = 40  # output tokens
     log: list[Observation] = field(default_factory=list)
     _lives: int = 0
     _ordinal: int = 0
     _failed: bool = False
     _now_s: float = 0.0
+    _ended: bool = False  # by the model itself
     _warm: int = 0  # the longest warm prompt of this life
 
     def __post_init__(self) -> None:
-        self._random = random.Random(self.seed)
+        self._random, self._moods = random.Random(self.seed), random.Random(self.seed)
 
     @property
     def deaths(self) -> int:
@@ -79,7 +82,7 @@ class World:
             outcome=outcome,
             length=spec.length,
             length_source="usage" if good else "inferred",
-            clamped=good and output < spec.output_tokens,
+            clamped=good and output < spec.output_tokens and not self._ended,
             completion_tokens=output if good else None,
             cached_tokens=hit if good and self.shows_hits else None,
             deaths=int(died),
@@ -116,6 +119,9 @@ class World:
                 output = min(output, self.limit - spec.length)
         if spec.stop_after is not None:
             output = min(output, spec.stop_after)
+        self._ended = spec.stop_after is None and self._moods.random() < self.stops
+        if self._ended:
+            output = self._moods.randint(1, min(output, self.stops_within))
         request = Request(
             spec.length, output, spec.output_tokens, self.k, self._ordinal, self._failed, self._random.random(), hit
         )
