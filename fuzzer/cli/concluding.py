@@ -114,14 +114,19 @@ def _same(flags: CommonFlags, result: Result) -> Exit:
     return BY_VERDICT[told.verdict]
 
 
+def write_junit(file: Path, text: str) -> None:
+    """Write it to a file. Raises UsageFault where that cannot be written."""
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageFault(f"{file} cannot be written: {error.strerror}. Choose another --junit FILE.") from None
+
+
 def _verify(flags: CommonFlags, result: Result, junit: Path | None) -> Exit:
     run, finding, seen = result.run_row, result.finding, result.observations
     told = checks(VerifyQuestion.from_json(run.record.question), seen)
     if junit is not None:
-        try:
-            junit.write_text(verify_report.junit(run, told), encoding="utf-8")
-        except OSError as error:
-            raise UsageFault(f"{junit} cannot be written: {error.strerror}. Choose another --junit FILE.") from None
+        write_junit(junit, verify_report.junit(run, told, finding))
     if flags.json:
         results.emit_json(verify_report.verify_object(run, finding, seen, result.elapsed_s, told))
     else:

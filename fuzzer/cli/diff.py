@@ -25,7 +25,7 @@ ctxfuzz diff 1m8m last --json | jq '.changes[] | select(.verdict != "same")'
 def diff(before: str, after: str, db: Path, json: bool) -> None:  # noqa: FBT001  (a flag)
     """Say what moved from one RUN to another: boundary, limit, cap, acceptance, the engine's last words.
 
-    Exit code 1 if it got worse; 3 if the two cannot be compared.
+    Exit code 1 if it got worse; 3 if the two cannot be compared, or do not tell.
     """
     from fuzzer.cli import results  # noqa: PLC0415  (heavy)
     from fuzzer.cli.exits import Exit  # noqa: PLC0415
@@ -48,4 +48,6 @@ def diff(before: str, after: str, db: Path, json: bool) -> None:  # noqa: FBT001
         results.emit_json(difference.difference_object(old, new, found))
     else:
         emit(difference.as_text(found))
+    if difference.is_undecided(old, new, found):
+        raise click.exceptions.Exit(Exit.INCONCLUSIVE)
     raise click.exceptions.Exit(Exit.BAD_NEWS if difference.is_worse(found) else Exit.ANSWERED)

@@ -6,6 +6,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from fuzzer.errors import RunStopped
 from fuzzer.events import Note
 from fuzzer.finding import FindingKind
 from fuzzer.model import Role
@@ -74,6 +75,24 @@ def last_cap(session: Session) -> int | None:
             return None
         caps = (run.finding.cap for run in history.runs() if run.finding is not None and _target_of(run) == now)
         return next((cap for cap in caps if cap is not None), None)
+
+
+def spare(session: Session, length: int) -> None:
+    """Raises RunStopped where no death is allowed, and this build is on record as killed by so many tokens or fewer."""
+    flags, survey = session.flags, session.survey
+    if flags.max_deaths > 0:
+        return
+    with _past(flags.db) as history:
+        known = (
+            [] if history is None else history.known_failures(session.target.url, survey.model or "", survey.version)
+        )
+    for failure in known:
+        seen = failure.observation
+        if seen.deaths and seen.length <= length:
+            raise RunStopped(
+                f"With --max-deaths 0, {length} tokens are not sent: run {failure.run} recorded that {seen.length} "
+                "killed this engine. Choose shorter ones, or allow a death."
+            )
 
 
 def answered_by_fuzz(runs: Sequence[Run], url: str, model: str, version: str) -> list[Run]:

@@ -68,7 +68,7 @@ class Asked:
 
 
 def to_bisect(session: Session, asked: Mapping[str, Any], suspects: Sequence[Suspect]) -> BisectQuestion:
-    """The question of `bisect`; `asked` are the fields that its own flags fill. Raises UsageFault.
+    """The question of `bisect`; `asked` are the fields that its own flags fill. Raises UsageFault and RunStopped.
 
     To the suspects that were named come those that the target tells: other limits of its own, and its KV capacity.
     """
@@ -80,7 +80,10 @@ def to_bisect(session: Session, asked: Mapping[str, Any], suspects: Sequence[Sus
     told = [Suspect(value, name) for name, value in session.survey.limits.items() if value != session.survey.limit]
     if session.company.kv_tokens is not None:
         told.append(Suspect(session.company.kv_tokens, "the KV capacity"))
-    return _question(session, suspects=(*suspects, *told), **prompts_of(asked, session.flags.output_tokens))
+    question = _question(session, suspects=(*suspects, *told), **prompts_of(asked, session.flags.output_tokens))
+    if not question.is_turned:
+        memory.spare(session, question.lo)
+    return question
 
 
 def prompts_of(asked: Mapping[str, Any], output_tokens: int) -> dict[str, Any]:
@@ -94,7 +97,8 @@ def prompts_of(asked: Mapping[str, Any], output_tokens: int) -> dict[str, Any]:
 
 
 def to_probe(session: Session, length: int) -> Asked:
-    """The question of `probe`: what does this one length show?"""
+    """The question of `probe`: what does this one length show? Raises RunStopped."""
+    memory.spare(session, length)
     return Asked("probe", _question(session, lo=length, hi=length + 1))
 
 
@@ -112,7 +116,8 @@ def _contents(session: Session, contents: Sequence[str]) -> tuple[str, ...]:
 
 
 def to_sweep(session: Session, lengths: Sequence[int], contents: Sequence[str], *, keep_going: bool) -> SweepQuestion:
-    """The question of `sweep`; a corpus takes the place of the contents. Raises UsageFault."""
+    """The question of `sweep`; a corpus takes the place of the contents. Raises UsageFault and RunStopped."""
+    memory.spare(session, min(lengths, default=0))
     given = _contents(session, contents)
     return _of(SweepQuestion, session, lengths=tuple(lengths), contents=given, keep_going=keep_going)
 
@@ -120,9 +125,10 @@ def to_sweep(session: Session, lengths: Sequence[int], contents: Sequence[str], 
 def to_speed(
     session: Session, lengths: Sequence[int], contents: Sequence[str], concurrencies: Sequence[int], repeats: int
 ) -> SpeedQuestion:
-    """The question of `speed`; a corpus takes the place of the contents. Raises UsageFault."""
+    """The question of `speed`; a corpus takes the place of the contents. Raises UsageFault and RunStopped."""
     if session.flags.companions:
         raise UsageFault("A cell says how many requests are in flight: give --concurrency N,... and no --companions.")
+    memory.spare(session, min(lengths, default=0))
     given = _contents(session, contents)
     asked = {"lengths": tuple(lengths), "contents": given, "concurrencies": tuple(concurrencies), "repeats": repeats}
     return _of(SpeedQuestion, session, **asked)

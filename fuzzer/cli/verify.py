@@ -54,11 +54,18 @@ def verify(
     The order keeps the engine safe: nothing long is sent while the advertised limit is not the cap, nothing above
     the cap before all that it admits has passed. The first unclean answer ends it. Exit code 0 if the cap holds.
     """
-    from fuzzer.cli import conduct, questions  # noqa: PLC0415  (heavy)
+    from fuzzer.cli import concluding, conduct, questions  # noqa: PLC0415  (heavy)
+    from fuzzer.report.verify import junit_begun  # noqa: PLC0415  (heavy)
 
     if (cap is None) == (from_run is None):
         raise UsageFault("Which cap? Give either --cap TOKENS or --from-run RUN.")
+    if first_bad is not None and cap is not None and first_bad <= cap:
+        raise UsageFault(
+            f"--first-bad {first_bad} is a length that --cap {cap} admits: a cap is lower than what fails."
+        )
     fix = Fix(cap, first_bad, flags) if cap is not None else _of_run(flags, str(from_run), first_bad)
+    if junit is not None and not flags.dry_run:
+        concluding.write_junit(junit, junit_begun())
     asked = partial(questions.to_verify, cap=fix.cap, first_bad=fix.first_bad)
     conduct.listed(fix.flags, "verify", asked, junit=junit)
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from fuzzer.model import WELL, Observation, Outcome, ProbeSpec, Role
+from fuzzer.plans.corners import FIRST_TOKENS
+from fuzzer.plans.terms import SHORT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,12 +27,13 @@ class Item:
 
 
 def admitted(question: VerifyQuestion, mode: Mode) -> Iterator[Item]:
-    """All that fills the cap to the last token, streamed and not.
+    """All that fills the cap to the last token, streamed and not, and the short prompt that asks for all the rest.
 
     What asks for more than fits comes before what leaves the number out: where the cap is not in force, the first shows
     it with a sum that is still known to hold, and the second might ask for a whole window.
     """
     cap, output = question.cap, question.output_tokens
+    fits = partial(passes, question.fail_on)
     longest = cap - max(1, question.largest_prompt_below_limit)
 
     def spec(length: int, reason: str, role: Role = Role.FIT, **other: object) -> ProbeSpec:
@@ -39,22 +43,33 @@ def admitted(question: VerifyQuestion, mode: Mode) -> Iterator[Item]:
         yield Item(
             f"{mode}: {cap - output} + {output}, into the cache",
             spec(cap - output, "so that the prefix of the next ones is in the cache", Role.PRIME, stream=True),
-            passes,
+            fits,
         )
     yield Item(
         f"{mode}: {cap - output} + {output}, streamed",
         spec(cap - output, "the longest prompt with its whole output", stream=True),
-        passes,
+        fits,
     )
     yield Item(
         f"{mode}: {longest} + 1, whole",
         spec(longest, "the longest prompt of all", stream=False, output_tokens=1),
-        passes,
+        fits,
+    )
+    yield Item(
+        f"{mode}: {SHORT} + {cap - SHORT}, cancelled after its first tokens",
+        spec(
+            SHORT,
+            "a short prompt that asks for all the rest",
+            stream=True,
+            output_tokens=cap - SHORT,
+            stop_after=FIRST_TOKENS,
+        ),
+        partial(_begins, question.fail_on),
     )
     yield Item(
         f"{mode}: {cap - output} + {2 * output}, more than fits",
         spec(cap - output, "more output than the cap leaves", stream=False, output_tokens=2 * output),
-        lambda seen: held_to(cap, seen),
+        partial(held_to, cap, question.fail_on),
     )
     yield Item(
         f"{mode}: {cap - output}, max_tokens left out",
@@ -66,7 +81,7 @@ def admitted(question: VerifyQuestion, mode: Mode) -> Iterator[Item]:
             omit_max_tokens=True,
             stop_after=output + 8,
         ),
-        passes,
+        fits,
     )
 
 
@@ -77,11 +92,11 @@ def over(question: VerifyQuestion, length: int, mode: Mode) -> Item:
     return Item(f"{mode}: {length} + 1, above the cap", spec, _refused)
 
 
-def passes(seen: Observation) -> tuple[bool, str]:
+def passes(fail_on: frozenset[Outcome], seen: Observation) -> tuple[bool, str]:
     """Is it the right answer to what the cap admits?"""
     if seen.outcome is Outcome.REJECTED:
         return False, f"refused, though the cap admits it: {seen.reason}"
-    if seen.outcome in WELL:
+    if _is_well(fail_on, seen):
         given = f"{seen.completion_tokens} of {seen.spec.output_tokens} output tokens"
         if seen.clamped:
             return False, f"clamped: {given}"
@@ -89,11 +104,23 @@ def passes(seen: Observation) -> tuple[bool, str]:
     return False, f"{seen.outcome}: {seen.reason}"
 
 
-def held_to(cap: int, seen: Observation) -> tuple[bool, str]:
+def _is_well(fail_on: frozenset[Outcome], seen: Observation) -> bool:
+    return seen.outcome in WELL and seen.outcome not in fail_on
+
+
+def _begins(fail_on: frozenset[Outcome], seen: Observation) -> tuple[bool, str]:
+    """Is it the right answer to a number that nobody waits for? Some servers bound the number alone: that is clean."""
+    if seen.outcome is Outcome.REJECTED:
+        return True, "refused cleanly: not so much output at once"
+    is_well = _is_well(fail_on, seen)
+    return is_well, "answered" if is_well else f"{seen.outcome}: {seen.reason}"
+
+
+def held_to(cap: int, fail_on: frozenset[Outcome], seen: Observation) -> tuple[bool, str]:
     """Is it the right answer to more than fits? Refusals and clamps both hold, and an early end does."""
     if seen.outcome is Outcome.REJECTED:
         return True, "refused cleanly"
-    if seen.outcome not in WELL:
+    if not _is_well(fail_on, seen):
         return False, f"{seen.outcome}: {seen.reason}"
     total = seen.length + (seen.completion_tokens or 0)
     if total > cap:

@@ -130,7 +130,7 @@ def fuzz(question: FuzzQuestion, facts: Iterable[Observation] = ()) -> Plan:
         yield from _openings(hunt)
         yield from _samples(hunt, found)
     except Ended as end:
-        return _finding(hunt, found, end)
+        return _finding(hunt, _standing(hunt, found), end)
     return _finding(hunt, found, None)
 
 
@@ -221,15 +221,28 @@ def _shrink(
         raise
 
 
+def _standing(hunt: Hunt, found: list[Reproducer]) -> list[Reproducer]:
+    """What is left of the failures where the last line turns out to be cut by a proxy's clock: it cut others too."""
+    cut = {seen.seq for seen in hunt.answers.seen if seen.cut_s is not None}
+    last = hunt.answers.seen[-1]
+    by_a_clock = last.outcome is Outcome.INFRA and last.seq in cut
+    return [one for one in found if one.seq not in cut] if by_a_clock else found
+
+
 def _finding(hunt: Hunt, found: list[Reproducer], end: Ended | None) -> Finding:
     """The kind is that of the failure at the shortest prompt. A fuzz recommends no cap: it only casts doubt on one."""
     question = hunt.question
     sampled = [seen for seen in hunt.answers.evidence if seen.spec.role is Role.FUZZ]
-    passed = sum(not hunt.is_bad(seen) for seen in sampled)
+    refused = [seen for seen in sampled if seen.outcome is Outcome.REJECTED]
+    passed = sum(not hunt.is_bad(seen) for seen in sampled) - len(refused)
     lowest = min(found, key=lambda one: one.spec.length, default=None)
     reason = f"{passed} of {len(sampled)} samples under a cap of {question.cap} passed"
     if lowest is None:
-        kind = FindingKind.NONE if end is None else FindingKind.INCONCLUSIVE
+        kept = [seen for seen in refused if seen.length + seen.spec.output_tokens <= question.cap - question.block]
+        kind = FindingKind.INCONCLUSIVE if end is not None or kept else FindingKind.NONE
+        if kept:
+            least = min(seen.length + seen.spec.output_tokens for seen in kept)
+            reason += f"; {len(refused)} were refused, from {least} tokens in all on: fuzz under a cap that is admitted"
     else:
         kind = FindingKind.NOT_LENGTH if lowest.every is not None else FindingKind(lowest.outcome.value)
         reason = f"{lowest.outcome} at {lowest.spec.length} + {lowest.spec.output_tokens} tokens; {reason}"

@@ -96,8 +96,8 @@ class Shrink:
         """
         tries: tuple[int, ...] = ()
         for _ in range(TRIES):
-            self.asked += 1
             seen = yield from self._ask(self.best)
+            self.asked += 1
             if self._is_it(seen):
                 self.failed += 1
                 warm = tries if self.best.cache == "warm" else ()
@@ -111,9 +111,9 @@ class Shrink:
         count = 1
         while past and count < 2 * len(past):
             before = tuple(past[-count:])
-            self.asked += 1
             served, deaths = self._answered + len(before), self.asker.deaths
             comes_again = yield from self._fails(self.best, before)
+            self.asked += 1
             if comes_again or self._died_since(deaths):
                 self.failed += comes_again
                 worn = yield from self._is_mere_wear(max(served, len(self.life)) + SPARE)

@@ -151,7 +151,7 @@ def _failure(question: SpeedQuestion, answers: Answers, failed: Observation) -> 
     below = [seen for seen in answers.evidence if seen is not failed and seen.length < failed.length]
     good = max(below, key=lambda seen: seen.length, default=None)
     kind = FindingKind.CLEAN_LIMIT if refused else FindingKind(failed.outcome.value)
-    if refused and not _reliable(question, answers):
+    if not _reliable(question, answers):
         kind = FindingKind.INCONCLUSIVE
     return Finding(
         kind,

@@ -123,11 +123,15 @@ def _finding(question: SweepQuestion, answers: Answers, halt: Halt | None, why: 
     else:
         kind = FindingKind.CLEAN_LIMIT if refused else FindingKind(lowest.outcome.value)
         reason = f"{lowest.length} prompt tokens: {lowest.outcome}: {lowest.reason}"
+    failed = [seen.length for seen in rows if side_of(seen.outcome, question.fail_on) is Side.BAD]
+    passed = [seen.length for seen in rows if side_of(seen.outcome, question.fail_on) is Side.GOOD]
+    below_a_pass = sorted({length for length in failed if length < max(passed, default=0)})
     return Finding(
         kind,
         reason,
         last_good=good.length if good else None,
-        first_bad=lowest.length if lowest and not refused else None,
+        first_bad=min((length for length in failed if length not in below_a_pass), default=None),
+        islands=tuple((length, length) for length in below_a_pass),
         last_good_total=good.total if good else None,
         first_rejected=lowest.length if lowest and refused else None,
         verified_up_to=good.length if good else None,

@@ -8,12 +8,14 @@ unclean answer ends it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from fuzzer.finding import Finding, FindingKind, Halt
 from fuzzer.model import Observation, Outcome, ProbeSpec, Role, Side, side_of
 from fuzzer.plans.admitted import Item, admitted, over, passes
 from fuzzer.plans.answers import Answers
+from fuzzer.plans.assumed import ended_early
 from fuzzer.plans.interruption import spent
 from fuzzer.plans.terms import SHORT, Terms
 from fuzzer.recommend import confidence_of
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from fuzzer.plans import Plan
     from targets.base import Mode
 
+MODES: tuple[Mode, ...] = ("ids", "text", "chat")
 Result = Literal["ok", "failed", "open"]
 
 
@@ -95,7 +98,7 @@ def items(question: VerifyQuestion, answers: Answers) -> Iterator[Item]:
     offered = [mode for mode in question.modes if mode not in _not_offered(question, answers)]
     for mode in offered:
         short = question.spec(SHORT, Role.BASELINE, "what a short prompt shows", mode=mode)
-        yield Item(f"{mode}: a short prompt", short, passes)
+        yield Item(f"{mode}: a short prompt", short, partial(passes, question.fail_on))
         yield from admitted(question, mode)
     for mode in offered:
         yield over(question, question.cap + 1, mode)
@@ -179,5 +182,18 @@ def _finding(
         verified_up_to=longest.length if longest else None,
         cap=question.cap if holds else None,
         confidence=confidence_of(1 if longest else 0, 0, 1 if failed else 0),
+        assumes=_assumes(question, answers) if holds else (),
         halt=halt,
     )
+
+
+def _assumes(question: VerifyQuestion, answers: Answers) -> tuple[str, ...]:
+    """What the cap's holding rests on, and what was not tried."""
+    between = f"between {SHORT} and {question.cap - question.output_tokens} prompt tokens nothing was tried"
+    said = ["each check was made once", f"{between}: ctxfuzz fuzz samples it"]
+    others = [mode for mode in MODES if mode not in question.modes]
+    if others:
+        said.append(f"{' and '.join(others)} prompts were not tried (text and chat take a tokenizer: --tokenizer)")
+    if (ended := ended_early(answers.evidence)) is not None:
+        said.append(ended)
+    return tuple(said)

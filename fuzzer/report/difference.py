@@ -28,7 +28,11 @@ UNSAID: Final = {"companions": 0, "axis": "prompt"}  # what runs did before they
 ALIKE: Final = {"mixed": "cold", "total": "prompt"}  # what decides in the same way
 SPREAD: Final = 3.0  # standard errors
 LEAST: Final = 0.1  # of the accepted tokens per step
+DECISIVE: Final = frozenset({"boundary", "samples"})
 Verdict = Literal["same", "better", "worse", "moved", "unknown"]
+SAMPLED: Final = "fuzz"  # of samples there is no boundary, only whether one of them failed
+GATE: Final = "verify"
+UNFAILING = frozenset({FindingKind.NONE, FindingKind.CLEAN_LIMIT})
 UNSURE = frozenset({FindingKind.INCONCLUSIVE, FindingKind.NOT_LENGTH})
 
 
@@ -59,6 +63,8 @@ class Change:
 def unlike(before: Side, after: Side) -> list[str]:
     """The conditions under which the two runs cannot be compared."""
     asked = [(name, _condition(before, name), _condition(after, name)) for name in CONDITIONS]
+    old_plan, new_plan = before.run.record.plan, after.run.record.plan
+    asked.append(("plan", old_plan, new_plan))
     return [f"{name} was {old} and is {new}" for name, old, new in asked if old != new]
 
 
@@ -72,8 +78,9 @@ def changes(before: Side, after: Side) -> list[Change]:
     records = before.run.record, after.run.record
     return [
         _plain("engine", *(f"{each.engine} {each.engine_version or '-'}" for each in records)),
+        _plain("model", *(each.model or "-" for each in records)),
         _plain("limit", *(tokens(each.limit) for each in records)),
-        _boundary(before, after),
+        *([_samples(before, after)] if before.run.record.plan == SAMPLED else [_boundary(before, after)]),
         _cap(before, after),
         _acceptance(before, after),
         _plain("last words", *("; ".join(death_signatures(each.seen)) or "-" for each in (before, after))),
@@ -84,6 +91,14 @@ def is_worse(found: Sequence[Change]) -> bool:
     return any(change.verdict == "worse" for change in found)
 
 
+def is_undecided(before: Side, after: Side, found: Sequence[Change]) -> bool:
+    """True where nothing got worse as far as the runs tell, but they do not tell whether the edge did."""
+    if is_worse(found):
+        return False
+    unsure = FindingKind.INCONCLUSIVE in {before.finding.kind, after.finding.kind}
+    return unsure or any(change.verdict == "unknown" for change in found if change.what in DECISIVE)
+
+
 def difference_object(before: Side, after: Side, found: Sequence[Change]) -> dict[str, Any]:
     """The object of `diff --json`."""
     return {
@@ -91,6 +106,7 @@ def difference_object(before: Side, after: Side, found: Sequence[Change]) -> dic
         "before": before.run.run,
         "after": after.run.run,
         "worse": is_worse(found),
+        "undecided": is_undecided(before, after, found),
         "changes": [asdict(change) for change in found],
     }
 
@@ -117,7 +133,29 @@ def _boundary(before: Side, after: Side) -> Change:
         verdict = "worse"
     elif old[1] + slack <= new[0]:
         verdict = "better"
+    elif before.finding.kind in UNFAILING and _refuses(before, after):
+        verdict = "worse"
     return Change("boundary", _bracket_words(before.finding), _bracket_words(after.finding), verdict)
+
+
+def _samples(before: Side, after: Side) -> Change:
+    """A failure where there was none is worse; none where there was one may be luck."""
+    old, new = (bool(side.finding.reproducers) for side in (before, after))
+    was, now = (int(str(side.run.record.question["cap"])) for side in (before, after))
+    verdict: Verdict = "worse" if new and not old and now <= was else "same" if old == new else "unknown"
+    return Change("samples", before.finding.reason, after.finding.reason, verdict)
+
+
+def _refuses(before: Side, after: Side) -> bool:
+    """Is refused now what passed before, by more than a cap is rounded?"""
+    passed, refused = before.finding.verified_up_to, after.finding.first_rejected
+    return passed is not None and refused is not None and refused + _step(before, after) <= passed
+
+
+def _step(before: Side, after: Side) -> int:
+    """By how many tokens a cap may move, and nothing has."""
+    steps = [side.run.record.question.get(name) for side in (before, after) for name in ("round_to", "resolution")]
+    return max([step for step in steps if isinstance(step, int)], default=1) + max(before.slack, after.slack)
 
 
 def _bracket(finding: Finding) -> tuple[float, float] | None:
@@ -135,10 +173,11 @@ def _bracket_words(finding: Finding) -> str:
 
 def _cap(before: Side, after: Side) -> Change:
     old, new = before.finding.cap, after.finding.cap
-    steps = [side.run.record.question.get(name) for side in (before, after) for name in ("round_to", "resolution")]
-    slack = max([step for step in steps if isinstance(step, int)], default=1) + max(before.slack, after.slack)
+    slack = _step(before, after)
     verdict: Verdict = "same"
-    if old is None or new is None or {before.finding.kind, after.finding.kind} & UNSURE:
+    if old is not None and before.run.record.plan == GATE and after.finding.halt is None:
+        verdict = "worse" if new is None else "same"
+    elif old is None or new is None or {before.finding.kind, after.finding.kind} & UNSURE:
         verdict = "same" if old == new else "unknown"
     elif abs(new - old) >= slack:
         verdict = "worse" if new < old else "better"

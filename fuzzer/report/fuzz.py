@@ -6,7 +6,7 @@ from dataclasses import asdict
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
 
-from fuzzer.finding import Finding, Reproducer
+from fuzzer.finding import Finding, FindingKind, Reproducer
 from fuzzer.plans.conditions import words
 from fuzzer.plans.coverage import Coverage, coverage
 from fuzzer.plans.fuzz import FuzzQuestion
@@ -77,7 +77,7 @@ def title(run: Run, finding: Finding) -> str:
     cap = tokens(question_of(run).cap)
     if finding.reproducers:
         return f"{plural(len(finding.reproducers), 'failure')} under the cap of {cap}"
-    return f"Nothing failed under the cap of {cap}" if finding.halt is None else "Inconclusive"
+    return f"Nothing failed under the cap of {cap}" if finding.kind is FindingKind.NONE else "Inconclusive"
 
 
 def rows(run: Run, finding: Finding, seen: Sequence[Observation], db: str) -> Iterator[tuple[str, str]]:
@@ -173,6 +173,9 @@ def _told(one: Reproducer) -> Iterator[str]:
             yield "One token less passes."
         case _:
             pass
-    yield f"It failed {one.failed} of the {one.asked} times that it was asked as it was met."
+    if one.asked == 1:
+        yield "It was asked once, and failed."
+    else:
+        yield f"It failed {one.failed} of the {one.asked} times that it was asked as it was met."
     if one.unfinished:
         yield f"It may not be the least that it takes: {one.unfinished}."

@@ -82,7 +82,7 @@ def title_of(finding: Finding) -> str:
         unit, reached, bad = "output", finding.last_good_output, finding.first_bad_output
     match finding.kind:
         case FindingKind.CLEAN_LIMIT:
-            return "Nothing fails below the limit, and above it the refusal is clean"
+            return _limit_title(finding)
         case FindingKind.NONE if reached is None:
             return "Answered without a probe"
         case FindingKind.NONE:
@@ -95,6 +95,12 @@ def title_of(finding: Finding) -> str:
             alone = bad is None and finding.islands
             where = f"at {_span(*finding.islands[0])}, an island" if alone else f"from {tokens(bad)} {unit} tokens on"
             return f"{finding.kind.capitalize()} {where}"
+
+
+def _limit_title(finding: Finding) -> str:
+    if finding.cap is None and finding.first_rejected is not None:
+        return f"{tokens(finding.first_rejected)} prompt tokens are refused, and the engine is well"
+    return "Nothing fails below the limit, and above it the refusal is clean"
 
 
 def _span(first: int, last: int) -> str:

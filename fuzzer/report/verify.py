@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 from xml.etree import ElementTree as ET
 
+from fuzzer.plans.verify import Check
 from fuzzer.report.finding import finding_object
 from fuzzer.report.plain import plain
 
@@ -14,10 +15,10 @@ if TYPE_CHECKING:
 
     from fuzzer.finding import Finding
     from fuzzer.model import Observation
-    from fuzzer.plans.verify import Check
     from fuzzer.store import Run
 
 SCHEMA: Final = "ctxfuzz.verify/1"
+DECIDED: Final = "the gate was decided"
 MARKS = {"ok": "ok", "failed": "FAILED"}
 
 
@@ -41,19 +42,43 @@ def as_text(checks: Sequence[Check], finding: Finding) -> str:
     lines = [f"{MARKS[check.result]:<6}  {check.name:<{width}}  {plain(check.words, 200)}" for check in made]
     if rest := len(checks) - len(made):
         lines.append(f"{rest} more were not sent")
-    verdict = "the cap holds" if finding.cap is not None else "the cap does not hold"
-    return "\n".join([*lines, f"{verdict}: {plain(finding.reason, 300)}"])
+    assumes = [f"assumes: {plain(words, 300)}" for words in finding.assumes]
+    return "\n".join([*lines, *assumes, f"{_verdict(finding)}: {plain(finding.reason, 300)}"])
 
 
-def junit(run: Run, checks: Sequence[Check]) -> str:
-    """The checks as a JUnit test suite. What was not sent is skipped."""
+def _verdict(finding: Finding) -> str:
+    if finding.halt is not None:
+        return "undecided"
+    return "the cap holds" if finding.cap is not None else "the cap does not hold"
+
+
+def junit_begun() -> str:
+    """What stands in the file until a verification has come to an end: no older result, and not green."""
+    counts = {"tests": "1", "failures": "0", "errors": "1", "skipped": "0"}
+    suites = ET.Element("testsuites", counts)
+    suite = ET.SubElement(suites, "testsuite", {"name": "ctxfuzz verify", **counts})
+    case = ET.SubElement(suite, "testcase", {"classname": "ctxfuzz verify", "name": DECIDED})
+    ET.SubElement(case, "error", {"message": "the verification has not come to an end"})
+    return _written(suites)
+
+
+def junit(run: Run, checks: Sequence[Check], finding: Finding) -> str:
+    """The checks as a JUnit test suite. What was not sent is skipped; what kept us from it is an error of its own, for
+    a gate that could not be decided is not to be green.
+    """
+    halts = [Check(DECIDED, "failed", finding.reason)] if finding.halt is not None else []
     failed = sum(check.result == "failed" for check in checks)
     skipped = sum(check.result == "open" for check in checks)
-    counts = {"tests": str(len(checks)), "failures": str(failed), "errors": "0", "skipped": str(skipped)}
+    counts = {
+        "tests": str(len(checks) + len(halts)),
+        "failures": str(failed),
+        "errors": str(len(halts)),
+        "skipped": str(skipped),
+    }
     suites = ET.Element("testsuites", counts)
     name = f"ctxfuzz verify {run.record.question['cap']}"
     suite = ET.SubElement(suites, "testsuite", {"name": name, "timestamp": run.started_utc, **counts})
-    for check in checks:
+    for check in [*checks, *halts]:
         case = ET.SubElement(
             suite,
             "testcase",
@@ -64,11 +89,17 @@ def junit(run: Run, checks: Sequence[Check]) -> str:
             },
         )
         words = plain(check.words, 500)
-        if check.result == "failed":
+        if check in halts:
+            ET.SubElement(case, "error", {"message": words})
+        elif check.result == "failed":
             ET.SubElement(case, "failure", {"message": words})
         elif check.result == "open":
             ET.SubElement(case, "skipped", {"message": words})
         else:
             ET.SubElement(case, "system-out").text = words
+    return _written(suites)
+
+
+def _written(suites: ET.Element) -> str:
     ET.indent(suites)
     return ET.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"

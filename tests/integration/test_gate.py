@@ -124,6 +124,21 @@ async def test_an_open_window_fails_the_gate_before_anything_is_sent(tmp_path: P
     assert "the cap is not in force" in ended.stdout.decode()
 
 
+async def test_a_gate_that_came_to_no_end_leaves_no_older_result_behind(tmp_path: Path) -> None:
+    gate = tmp_path / "gate.xml"
+    gate.write_text('<testsuites tests="1" failures="0" errors="0"/>')
+    nobody = "http://127.0.0.1:1"
+    ended = await ctxfuzz(tmp_path, "verify", "--url", nobody, "--cap", "288", "--junit", "gate.xml", "-q")
+    assert ended.returncode == 4
+    assert ET.fromstring(gate.read_text()).get("errors") == "1"
+
+
+async def test_a_length_that_the_cap_admits_is_not_where_it_used_to_fail(tmp_path: Path) -> None:
+    ended = await ctxfuzz(tmp_path, "verify", "--url", "http://127.0.0.1:1", "--cap", "288", "--first-bad", "250")
+    assert ended.returncode == 2
+    assert b"--first-bad 250 is a length that --cap 288 admits" in ended.stderr
+
+
 @pytest.mark.parametrize("cap", [288, 300])
 async def test_an_open_window_that_nobody_advertises_fails_the_gate_without_a_death(tmp_path: Path, cap: int) -> None:
     world = World.from_dict({"limit": {"tokens": 4096, "advertised": 0}, **DRAFTER, **DIES})

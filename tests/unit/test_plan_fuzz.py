@@ -262,6 +262,11 @@ def test_the_deaths_are_bounded_for_a_failure_and_for_the_run() -> None:
     assert finding.kind is FindingKind.DEATH
 
 
+def test_only_what_was_answered_is_counted_as_asked() -> None:
+    shown, engine = found(dies_where(lambda spec, _: spec.length > 20_000), shrink_deaths=0)
+    assert (shown.failed, shown.asked, engine.deaths) == (1, 1, 1)
+
+
 def test_companions_that_die_by_themselves_are_asked_by_themselves() -> None:
     engine = Engine(lambda spec, _: Outcome.DEATH if spec.length > 20_000 and not spec.companions else None)
     answer = engine.answer
@@ -300,6 +305,34 @@ def test_nothing_found_is_no_bad_news() -> None:
     assert finding.halt is None
     assert finding.cap is None
     assert sum(seen.spec.role is Role.FUZZ for seen in engine.log) == 100
+
+
+def test_what_is_refused_under_the_cap_has_not_passed() -> None:
+    engine = Engine(lambda spec, _past: Outcome.REJECTED if spec.length > 8_000 else None)
+    finding = engine.play(fuzz(question()))
+    assert (finding.kind, finding.halt) == (FindingKind.INCONCLUSIVE, None)
+    sampled = [seen for seen in engine.log if seen.spec.role is Role.FUZZ]
+    passed = sum(seen.outcome is Outcome.PASS for seen in sampled)
+    assert f"{passed} of {len(sampled)} samples" in finding.reason
+    assert "were refused" in finding.reason
+
+
+def test_what_turns_out_to_be_a_proxys_clock_is_no_failure() -> None:
+    engine, cuts = Engine(lambda _spec, _past: None), 0
+    plan = fuzz(question())
+    spec = next(plan)
+    while True:
+        seen = engine.answer(spec)
+        if spec.length > 20_000:
+            cuts += 1
+            outcome = Outcome.ERROR if cuts < 3 else Outcome.INFRA  # the third tells
+            seen = replace(seen, outcome=outcome, cut_s=4.0, reason="cut")
+        try:
+            spec = plan.send(seen)
+        except StopIteration as end:
+            finding: Finding = end.value
+            break
+    assert (finding.kind, finding.halt, finding.reproducers) == (FindingKind.INCONCLUSIVE, Halt.PROXY, ())
 
 
 def test_a_budget_of_time_ends_it() -> None:

@@ -69,6 +69,12 @@ def test_where_others_never_leave_there_is_no_figure_and_no_answer() -> None:
     assert exit_of(played.finding) is Exit.INCONCLUSIVE
 
 
+def test_a_death_before_the_first_figure_is_no_answer() -> None:
+    played = measure(Pace(dies_at=frozenset({2})), SpeedQuestion(lengths=(8_000,), output_tokens=128))
+    assert (played.deaths, played.finding.kind, played.finding.first_bad) == (1, FindingKind.INCONCLUSIVE, 8_000)
+    assert exit_of(played.finding) is Exit.INCONCLUSIVE
+
+
 def test_the_first_death_ends_it_and_the_figures_below_stand() -> None:
     question = SpeedQuestion(lengths=(8_000, 64_000), output_tokens=128)
     played = measure(Pace(dies_at=frozenset({9})), question)

@@ -48,7 +48,14 @@ def test_the_first_failure_ends_it_and_is_the_finding() -> None:
 def test_told_to_keep_going_it_fills_the_table_and_the_lowest_failure_is_the_finding() -> None:
     played = swept(World(window(1_500, 2_500, Outcome.ERROR)), keep_going=True)
     assert [length for length, _ in rows(played)] == [1_000, 2_000, 3_000]
-    assert (played.finding.last_good, played.finding.first_bad) == (1_000, 2_000)
+    finding = played.finding
+    assert (finding.kind, finding.last_good, finding.first_bad) == (FindingKind.ERROR, 1_000, None)
+    assert finding.islands == ((2_000, 2_000),)  # what is longer passes
+
+
+def test_what_fails_above_all_that_passes_is_where_it_begins() -> None:
+    finding = swept(World(window(1_500, 9_000, Outcome.ERROR)), keep_going=True).finding
+    assert (finding.last_good, finding.first_bad, finding.islands) == (1_000, 2_000, ())
 
 
 def test_with_the_deaths_spent_nothing_longer_is_sent() -> None:

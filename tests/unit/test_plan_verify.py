@@ -43,7 +43,7 @@ def test_what_is_sent_covers_every_way_that_the_cap_admits() -> None:
         ours = [spec for spec in fits if spec.mode == mode]
         assert {spec.stream for spec in ours} == {True, False}
         assert {(spec.length, spec.output_tokens) for spec in ours if not spec.omit_max_tokens} == {
-            (CAP - 32, 32), (CAP - 1, 1), (CAP - 32, 64),
+            (CAP - 32, 32), (CAP - 1, 1), (64, CAP - 64), (CAP - 32, 64),
         }  # fmt: skip
         assert [spec.length for spec in ours if spec.omit_max_tokens] == [CAP - 32]
 
@@ -87,6 +87,45 @@ def test_a_cap_above_the_edge_stops_at_the_first_death() -> None:
     assert played.deaths == 1
     assert (played.finding.kind, played.finding.first_bad) == (FindingKind.DEATH, CAP - 32)
     assert played.log[-1].outcome is Outcome.DEATH
+
+
+def test_a_server_that_dies_of_the_number_asked_for_does_not_hold_its_cap() -> None:
+    played = verified(World(lambda request: Outcome.DEATH if request.asked > CAP // 2 else None, limit=CAP))
+    assert played.deaths == 1
+    assert (played.finding.kind, played.finding.cap) == (FindingKind.DEATH, None)
+    assert f"64 + {CAP - 64}" in played.finding.reason
+
+
+def test_a_server_that_bounds_the_number_alone_holds_its_cap() -> None:
+    world = World(limit=CAP)
+
+    def answer(spec: ProbeSpec) -> Observation:
+        seen = world.answer(spec)
+        too_much = spec.output_tokens > CAP // 2
+        return replace(seen, outcome=Outcome.REJECTED, reason="max_tokens is too large") if too_much else seen
+
+    finding = play(verify(question()), answer).finding
+    assert (finding.kind, finding.cap) == (FindingKind.CLEAN_LIMIT, CAP)
+
+
+def test_what_fails_on_top_of_the_defaults_is_a_failure_of_the_cap() -> None:
+    degrades = World(lambda request: Outcome.DEGRADED if request.prompt > 500 else None, limit=CAP)
+    assert verified(degrades).finding.cap == CAP
+    strict = verified(degrades, fail_on=frozenset({Outcome.DEATH, Outcome.DEGRADED}))
+    assert (strict.finding.kind, strict.finding.cap) == (FindingKind.DEGRADED, None)
+
+
+def test_ways_that_were_not_asked_and_answers_that_ended_early_are_said() -> None:
+    ids_alone = verified(World(limit=CAP), modes=("ids",)).finding.assumes
+    assert any("text and chat prompts were not tried" in words for words in ids_alone)
+    assert not any("prompts were not tried" in words for words in verified(World(limit=CAP)).finding.assumes)
+    ended = verified(World(limit=CAP, stops=1.0)).finding.assumes
+    assert any("the model ended" in words for words in ended)
+
+
+def test_a_cap_that_holds_says_what_was_not_tried() -> None:
+    said = verified(World(limit=CAP)).finding.assumes
+    assert any("ctxfuzz fuzz" in words for words in said)
 
 
 @pytest.mark.parametrize("style", ["clamp", "sum"])

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzzer.finding import Confidence, Finding, FindingKind, Halt
+from fuzzer.finding import Confidence, Finding, FindingKind, Halt, Reproducer
 from fuzzer.measure.reading import decode_speed
 from fuzzer.model import Observation, Outcome, ProbeSpec, Role
 from fuzzer.plans.verify import Check, VerifyQuestion, checks
@@ -20,6 +21,7 @@ from fuzzer.report.attribution import Attribution, Control
 from fuzzer.store import Run, RunRecord
 from targets.scrape import DraftCounts
 
+REPRODUCER = Reproducer(7, 7, ProbeSpec(500, 32, Role.FUZZ, ""), Outcome.DEATH, "it died")
 DEATH = Finding(FindingKind.DEATH, "it dies", last_good=262_106, first_bad=262_107, cap=262_096)
 QUESTION = {"output_tokens": 32, "content": "words", "cache": "cold", "round_to": 16, "resolution": 1}
 RECORD = RunRecord("bisect", (), "http://host:8000", "tiny", "vllm", "bisect", "0.32.0", 1_048_576, QUESTION)
@@ -69,20 +71,30 @@ def test_a_verification_reads_one_line_a_check_and_says_how_many_were_not_sent()
     lines = verify_report.as_text(told, Finding(FindingKind.DEATH, "ids: it died")).splitlines()
     assert lines[0].startswith("ok      advertised limit")
     assert lines[2] == "FAILED  ids: 968 + 32, streamed  death: it [2Jdied"
-    assert lines[-2:] == ["5 more were not sent", "the cap does not hold: ids: it died"]
+    assert lines[-2:] == ["6 more were not sent", "the cap does not hold: ids: it died"]
     made = verify_report.verify_object(run, DEATH, [short, died], 1.0, told)
     assert (made["schema"], made["cap"], made["checks"][2]["seq"]) == ("ctxfuzz.verify/1", 1_000, 2)
 
 
 def test_junit_counts_what_failed_and_what_was_not_sent() -> None:
     run, told = verification(seen(64, role=Role.BASELINE), seen(968, Outcome.DEATH, seq=2, role=Role.FIT))
-    suites = ET.fromstring(verify_report.junit(run, told))
-    assert {name: suites.get(name) for name in ("tests", "failures", "skipped")} == {
-        "tests": "8", "failures": "1", "skipped": "5",
+    suites = ET.fromstring(verify_report.junit(run, told, DEATH))
+    assert {name: suites.get(name) for name in ("tests", "failures", "errors", "skipped")} == {
+        "tests": "9", "failures": "1", "errors": "0", "skipped": "6",
     }  # fmt: skip
     cases = suites.findall("testsuite/testcase")
-    assert len(cases) == 8
+    assert len(cases) == 9
     assert [case.get("name") for case in cases if case.find("failure") is not None] == ["ids: 968 + 32, streamed"]
+
+
+def test_a_gate_that_could_not_be_decided_is_not_green() -> None:
+    run, told = verification(seen(64, role=Role.BASELINE))
+    undecided = Finding(FindingKind.INCONCLUSIVE, "nginx answered HTTP 413", halt=Halt.PROXY)
+    suites = ET.fromstring(verify_report.junit(run, told, undecided))
+    assert (suites.get("tests"), suites.get("failures"), suites.get("errors")) == ("10", "0", "1")
+    [error] = suites.findall("testsuite/testcase/error")
+    assert error.get("message") == "nginx answered HTTP 413"
+    assert verify_report.as_text(told, undecided).splitlines()[-1] == "undecided: nginx answered HTTP 413"
 
 
 def control(kind: FindingKind | None, name: str = "plain") -> Control:
@@ -207,6 +219,52 @@ def test_limit_and_last_words_move_and_that_alone_is_not_worse() -> None:
     assert not difference.is_worse(found)
     assert difference.is_worse(difference.changes(side(edge(2_000, 2_001)), side(edge(1_000, 1_001))))
     assert "CUDA error" in difference.as_text(found)
+
+
+def fuzzed(*reproducers: Reproducer, cap: int = 1_000) -> difference.Side:
+    kind = FindingKind.DEATH if reproducers else FindingKind.NONE
+    told = Finding(kind, "so many passed", first_bad=500 if reproducers else None, reproducers=reproducers)
+    return side(told, plan="fuzz", question={**QUESTION, "cap": cap})
+
+
+def test_of_samples_a_failure_that_was_not_there_before_is_worse_and_none_where_one_was_is_luck() -> None:
+    clean, failing = fuzzed(), fuzzed(REPRODUCER)
+    assert [verdict("samples", *pair) for pair in ((clean, failing), (failing, clean), (clean, clean))] == [
+        "worse", "unknown", "same",
+    ]  # fmt: skip
+    assert verdict("samples", clean, fuzzed(REPRODUCER, cap=2_000)) == "unknown"
+    assert difference.is_undecided(failing, clean, difference.changes(failing, clean))
+    assert difference.unlike(side(DEATH), clean) == ["plan was bisect and is fuzz"]
+
+
+def test_what_a_run_does_not_tell_is_no_good_news() -> None:
+    halted = replace(DEATH, kind=FindingKind.INCONCLUSIVE, cap=200_000, halt=Halt.DEATHS)
+    for pair in ((side(DEATH), side(halted)), (side(halted), side(DEATH))):
+        assert difference.is_undecided(*pair, difference.changes(*pair))
+    unknown = side(Finding(FindingKind.NOT_LENGTH, "wear"))
+    assert difference.is_undecided(side(DEATH), unknown, difference.changes(side(DEATH), unknown))
+    worse = side(edge(1_000, 1_001)), side(replace(edge(500, 501), kind=FindingKind.INCONCLUSIVE))
+    assert not difference.is_undecided(*worse, difference.changes(*worse))
+
+
+def test_a_limit_below_what_passed_is_worse() -> None:
+    limited = Finding(FindingKind.CLEAN_LIMIT, "", last_good=8_191, cap=8_192, first_rejected=8_193)
+    assert verdict("boundary", side(edge(12_000, None)), side(limited)) == "worse"
+    assert verdict("boundary", side(edge(8_200, None)), side(limited)) == "same"  # by no more than a cap is rounded
+    assert verdict("boundary", side(edge(8_208, 8_210, 8_192)), side(limited)) == "same"  # that cap is in force now
+
+
+def test_a_gate_that_holds_no_more_is_worse() -> None:
+    gate: dict[str, Any] = {"plan": "verify", "question": {**QUESTION, "cap": 8_192}}
+    holds, fails = Finding(FindingKind.CLEAN_LIMIT, "", cap=8_192), Finding(FindingKind.INCONCLUSIVE, "refused")
+    assert verdict("cap", side(holds, **gate), side(fails, **gate)) == "worse"
+    assert verdict("cap", side(holds, **gate), side(holds, **gate)) == "same"
+    undecided = side(replace(fails, halt=Halt.BUSY), **gate)
+    assert difference.is_undecided(side(holds, **gate), undecided, difference.changes(side(holds, **gate), undecided))
+
+
+def test_runs_of_other_commands_cannot_be_compared() -> None:
+    assert difference.unlike(side(DEATH), side(DEATH, plan="sweep")) == ["plan was bisect and is sweep"]
 
 
 def test_runs_on_other_terms_cannot_be_compared() -> None:

@@ -166,6 +166,11 @@ def test_the_flag_to_set_is_the_engines_own(engine: str, flag: str) -> None:
             "ctxfuzz show 1m8abc",
         ),
         (
+            Finding(FindingKind.CLEAN_LIMIT, "a probe's", first_rejected=2_000),
+            "2,000 prompt tokens are refused, and the engine is well",
+            "ctxfuzz show 1m8abc",
+        ),
+        (
             Finding(FindingKind.NONE, "fine", verified_up_to=300_000),
             "Nothing fails up to 300,000 prompt tokens",
             "ctxfuzz bisect --url http://host:8000 --lo 300000 --hi 600000",
