@@ -27,6 +27,7 @@ from fuzzer.plans.scout import Stages, scouted_next, with_scouted
 from fuzzer.plans.speculation import where_speculation_ends
 from fuzzer.plans.turned import corner_of_output, told_of_output, turned_spec
 from fuzzer.plans.warmth import prime
+from fuzzer.plans.wear import live_as_long
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -40,8 +41,9 @@ LACKING: tuple[Callable[[Ledger], ProbeSpec | Finding | None], ...] = (
     verify_lo,
     settle_doubt,
     look_above,
-    settle_noise,
     confirm_while_fresh,
+    live_as_long,
+    settle_noise,
     insure,
     narrow,
     confirm_good,
@@ -103,7 +105,7 @@ def next_step(ledger: Ledger) -> ProbeSpec | Finding:
         if last is not None and _affordable(ledger, last):
             return last
         return inconclusive(ledger, Halt.TIME, why)
-    return step
+    return step if again is not None else ledger.to_send(step)
 
 
 def _lacking(ledger: Ledger) -> ProbeSpec | Finding:

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from fuzzer.finding import Finding, FindingKind, Flaky, Halt
 from fuzzer.model import Outcome, Role, Side, side_of
+from fuzzer.plans.assumed import assumed, times
 from fuzzer.plans.axis import axis_words, cause_for, left_for_drafts
-from fuzzer.plans.corners import failed_corner, refused_corners, unknown_corners
+from fuzzer.plans.corners import failed_corner, unknown_corners
 from fuzzer.plans.limits import learnt_limit, limit_failure, over_limit_seen, reached_limit
-from fuzzer.plans.scan import Island, ground_below, islands, lowest_failing, scanned
+from fuzzer.plans.scan import Island, ground_below, islands, lowest_failing
 from fuzzer.plans.speculation import speculation_off_from
-from fuzzer.plans.warmth import hit_words
 from fuzzer.recommend import cap_below, confidence_of, flaky
 
 if TYPE_CHECKING:
     from fuzzer.plans.ledger import Ledger
-    from fuzzer.plans.question import BisectQuestion
 
-MONOTONE = "failure is monotone in prompt, in prompt + output, or in prompt + output + a constant"
+NOT_BY_LENGTH = frozenset({FindingKind.CLEAN_LIMIT, FindingKind.NOT_LENGTH})  # no number explains these
 
 
 def cap_of(ledger: Ledger, *, halted: bool) -> int | None:
@@ -110,7 +110,7 @@ def _against_trust(ledger: Ledger) -> str:
     passes = len(ledger.at(question.top).passes)
     if not question.top_is_trusted or not passes:
         return ""
-    return f", though hi was taken as known to fail: under these conditions it passed {_times(passes)}"
+    return f", though hi was taken as known to fail: under these conditions it passed {times(passes)}"
 
 
 def _boundary(ledger: Ledger, first_bad: int) -> tuple[FindingKind, str]:
@@ -120,7 +120,7 @@ def _boundary(ledger: Ledger, first_bad: int) -> tuple[FindingKind, str]:
         if near is not None:
             return FindingKind(near.outcome.value), f"below the limit {near.length} tokens fail: {near.reason}"
         limit = learnt_limit(ledger)
-        words = f"the limit is {limit}" if limit else "where exactly the limit lies is not known"
+        words = f"prompt + output up to {limit} fit" if limit else "where exactly the limit lies is not known"
         return FindingKind.CLEAN_LIMIT, f"nothing fails below the first refusal, at {first_bad} tokens: {words}"
     outcome = Counter(failure.outcome for failure in tally.failures).most_common(1)[0][0]
     signature = next((f": {failure.signature}" for failure in tally.failures if failure.signature), "")
@@ -130,7 +130,7 @@ def _boundary(ledger: Ledger, first_bad: int) -> tuple[FindingKind, str]:
 
 def _finding(ledger: Ledger, kind: FindingKind, reason: str, cap: int | None, halt: Halt | None) -> Finding:
     bounds, question = ledger.bounds, ledger.question
-    cause = None if kind is FindingKind.CLEAN_LIMIT else cause_for(ledger)
+    cause = None if kind in NOT_BY_LENGTH else cause_for(ledger)
     refused = [seen.length for seen in ledger.evidence if seen.outcome is Outcome.REJECTED]
     off_from, off_words = speculation_off_from(ledger)
     near = limit_failure(ledger) if kind is not FindingKind.INCONCLUSIVE else None
@@ -159,7 +159,7 @@ def _finding(ledger: Ledger, kind: FindingKind, reason: str, cap: int | None, ha
         cap=cap,
         cause=str(cause) if cause else None,
         confidence=confidence_of(len(good), len(at_good), len(bad)),
-        assumes=_assumes(ledger, cap),
+        assumes=assumed(ledger, cap),
         halt=halt,
         speculation_off_from=off_from,
     )
@@ -201,87 +201,16 @@ def _flaky(ledger: Ledger) -> Flaky | None:
     return flaky(passes, failures) if passes and failures else None
 
 
-def _assumes(ledger: Ledger, cap: int | None) -> tuple[str, ...]:
-    bounds, question = ledger.bounds, ledger.question
-    said = []
-    if cap is not None:
-        said += [MONOTONE, not_tried(question, cap)]
-        if question.scan:
-            said.append("{} of the {} places below the edge where engines like to fail passed".format(*scanned(ledger)))
-        said += [f"({length}, {output}) was refused" for length, output in refused_corners(ledger, cap)]
-    if (hits := hit_words(ledger)) is not None:
-        said.append(hits)
-    if (untold := _garble_untold(ledger)) is not None:
-        said.append(untold)
-    if question.trust_lo and not ledger.at(question.start).passes:
-        said.append(f"lo ({question.start}) was trusted, not sent")
-    if question.trust_hi and question.hi is not None and (bounds.first_bad or question.hi) >= question.top:
-        sent = ledger.at(question.hi)
-        if not (sent.passes or sent.all_failures or sent.refusals):
-            said.append(f"hi ({question.hi}) was taken as known to fail, not sent")
-    said += [
-        f"{length} failed {_times(len(tally.failures))} and is outweighed by passes at and above it"
-        for length, tally in ledger.line()
-        if tally.failures and length <= (bounds.last_good or 0) and length not in ledger.islands
-    ]
-    if (ended := _ended_early(ledger)) is not None:
-        said.append(ended)
-    if drafts := left_for_drafts(ledger):
-        said.append(f"the cap leaves {drafts} tokens for drafts that are accepted more often than ours")
-    return tuple(said)
-
-
-def _garble_untold(ledger: Ledger) -> str | None:
-    """Which garbled answers passed for good ones, since good ones look like that."""
-    loops = next((seen for seen in ledger.seen if seen.yardstick is not None and seen.yardstick.repeats), None)
-    if loops is None or Outcome.GARBLED not in ledger.question.fail_on:
-        return None
-    if loops.spec.role is Role.BASELINE:
-        return "the short baseline already repeats one token: garbled answers that do the same cannot be told"
-    return f"an answer to {loops.length} tokens passed, but repeats one token: garbled ones since cannot be told"
-
-
-def _ended_early(ledger: Ledger) -> str | None:
-    """How far answers went that the model itself ended: decoding past that was not seen there."""
-    early = [
-        (seen.decoded, seen.spec.output_tokens) for seen in ledger.evidence if not seen.is_whole and not seen.clamped
-    ]
-    if not early:
-        return None
-    least, asked = min(early)
-    return f"the model ended {len(early)} answers by itself, one after {least} of {asked} tokens: no more was decoded"
-
-
-def not_tried(question: BisectQuestion, cap: int) -> str:
-    """What else a cap admits, under which nothing was sent: neither here, nor by a fuzz that went as far."""
-    fuzzed = question.fuzzed if question.fuzzed_cap >= cap else ()
-    tried = {"companions"} if question.companions else set()
-    others = [words for name, words in _others(question).items() if name not in {*tried, *fuzzed}]
-    filled = "once the cap is set, `ctxfuzz verify` fills it"
-    if not others:
-        return f"what else it admits was sampled by `ctxfuzz fuzz`, not tried out; {filled}"
-    listed = " and ".join([", ".join(others[:-1]), others[-1]] if len(others) > 1 else others)
-    sampled = "" if not fuzzed else f" (sampled by `ctxfuzz fuzz`, and nothing failed: {', '.join(fuzzed)})"
-    return f"{listed} were not tried{sampled}; {filled}"
-
-
-def _others(question: BisectQuestion) -> dict[str, str]:
-    return {
-        "companions": "companions",
-        "content": "other contents",
-        "cache": "a cold prompt" if question.cache == "warm" else "a warm prefix",
-        "output": "other outputs",
-    }
-
-
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count} times"
-
-
 def _bracket_words(ledger: Ledger) -> str:
     bounds = ledger.bounds
     verified = ledger.verified()
-    good = "nothing is known to pass" if verified is None else f"{verified} passes"
+    passed = [(len(tally.passes), length, tally) for length, tally in ledger.line() if tally.passes]
+    good = "nothing is known to pass"
+    if verified is not None:
+        good = f"{verified} passes"
+    elif passed:
+        passes, length, tally = max(passed, key=itemgetter(0, 1))
+        good = f"{length} passed {passes} of {passes + len(tally.all_failures)} times, which is not enough to be sure"
     if bounds.first_bad is None:
         return f"{good}, nothing is known to fail"
     failed = ledger.at(bounds.first_bad)

@@ -2,8 +2,8 @@
 
 The search walks one line of the triangle of (prompt, output): every length up to the top with the output tokens
 that the question asks for, or with what the limit leaves of them. Evidence is kept by point, and the bracket is read
-off the points on the line. A point is what the server counted; where it counted something else than was asked for
-(templates, offsets), what was asked can still be looked up.
+off the points on the line. A point is what the server counted, and where that is something else than what was asked
+for, this can still be looked up.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fuzzer.model import Corroboration, Observation, Outcome, Role, Side, side_of
+from fuzzer.model import Corroboration, Observation, Outcome, ProbeSpec, Role, Side, side_of
+from fuzzer.plans.clamps import disbelieved
 from fuzzer.plans.line import Bounds, Line, confidence_in, outweighs
+from fuzzer.plans.offsets import Offsets
 from fuzzer.plans.tally import Tally
 from fuzzer.plans.warmth import is_served, read_of
 from fuzzer.recommend import passes_needed
@@ -55,11 +57,13 @@ class Ledger:
         self.refill_s = 0.0  # what it takes to read into an empty cache what a death has thrown out of it
         self.longest = 0  # tokens of a warm prompt that this life of the engine has read
         self._unserved: set[int] = set()  # warm prompts, by `seq`, that the cache could not serve whole
+        self._offsets = Offsets(question.mode)
         self._drafted: int | None = None
         self._doubted: Counter[tuple[int, int]] = Counter()
         self._counted: dict[tuple[int, int], Tally] = {}
         self._asked: dict[tuple[int, int], Tally] = {}
-        self.scanned: dict[int, Tally] = {}  # by length as asked: what a scan showed, which the line knows nothing of
+        self.scanned: dict[int, Tally] = {}  # what a scan showed, which the line knows nothing of
+        self._asked_by_scan: dict[int, Tally] = {}
         self._line = self._drawn()
         for fact in facts:
             self.take(fact)
@@ -77,13 +81,17 @@ class Ledger:
             self._unserved.add(seen.seq)
         self.longest = 0 if seen.deaths or seen.wedged else max(self.longest, read_of(seen, self.question.fail_on))
         self.seen.append(seen)
+        if not self.question.is_turned and self._offsets.take(seen):
+            self._file_anew()
+            self._line = self._drawn()
         if not self.question.owns(seen.spec):
             return
         if seen.blames in {"previous", "nobody"}:
             self._doubt_previous(blamed=seen.blames == "previous")
         elif seen.outcome.is_evidence:
-            self.evidence.append(replace(seen, fresh=is_fresh))
+            self.evidence.append(replace(seen, fresh=is_fresh, length=self._offsets.length_of(seen)))
             self._file(self.evidence[-1])
+            self._doubt_clamps()
         else:
             return
         self._line = self._drawn()
@@ -126,23 +134,30 @@ class Ledger:
     def at(self, length: int, output_tokens: int | None = None) -> Tally:
         """The evidence at a point, as counted or else as asked; on the line where no output tokens are given."""
         point = (length, self.question.output_at(length) if output_tokens is None else output_tokens)
-        return self._counted.get(point) or self._asked.get(point) or Tally()
+        return self._counted.get(point) or self._asked.get(self._to_ask(*point)) or Tally()
 
     def has_asked(self, length: int, output_tokens: int) -> bool:
         """Was this point asked, whatever was counted?"""
-        return (length, output_tokens) in self._asked
+        return self._to_ask(length, output_tokens) in self._asked
+
+    def to_send(self, step: ProbeSpec) -> ProbeSpec:
+        """The probe for a step of the plan: the server is to count the step's length."""
+        return replace(step, length=self._to_ask(step.length, step.output_tokens)[0])
+
+    def _to_ask(self, length: int, output_tokens: int) -> tuple[int, int]:
+        return self._offsets.to_ask(length), output_tokens
 
     def at_place(self, length: int) -> Tally:
         """What a scan showed of a length, else what the search did."""
-        return self.scanned.get(length) or self.at(length)
+        return self.scanned.get(length) or self._asked_by_scan.get(self._offsets.to_ask(length)) or self.at(length)
 
     def has_scanned(self, length: int) -> bool:
-        return length in self.scanned
+        return self._offsets.to_ask(length) in self._asked_by_scan
 
     def missed(self, length: int) -> bool:
         """Was this length asked on the line, and another one counted?"""
         point = (length, self.question.output_at(length))
-        return point in self._asked and point not in self._counted
+        return self.has_asked(*point) and point not in self._counted
 
     def covers(self, length: int, output_tokens: int) -> bool:
         """Did a prompt pass that was as long, and that asked for as many output tokens?"""
@@ -206,7 +221,8 @@ class Ledger:
         if not self.says_enough(seen):
             return
         if seen.spec.role is Role.SCAN:
-            self.scanned.setdefault(seen.spec.length, Tally()).add(seen, side)
+            self.scanned.setdefault(seen.length, Tally()).add(seen, side)
+            self._asked_by_scan.setdefault(seen.spec.length, Tally()).add(seen, side)
             return
         for tallies, length in ((self._counted, seen.length), (self._asked, seen.spec.length)):
             tallies.setdefault((length, seen.spec.output_tokens), Tally()).add(seen, side)
@@ -242,8 +258,18 @@ class Ledger:
             )
         if not blamed:
             self._doubted[point] += 1
+        self._file_anew()
+
+    def _doubt_clamps(self) -> None:
+        told = disbelieved(self.evidence) if self.question.limit is None else None
+        if told is not None:
+            self.evidence = told
+            self._file_anew()
+
+    def _file_anew(self) -> None:
         self._counted, self._asked, self.by_role, self.costs, self.refill_s = {}, {}, {}, Costs(), 0.0
-        self.scanned = {}
+        self.scanned, self._asked_by_scan = {}, {}
+        self.evidence = [replace(seen, length=self._offsets.length_of(seen)) for seen in self.evidence]
         for seen in self.evidence:
             self._file(seen)
 

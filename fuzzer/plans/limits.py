@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from fuzzer.model import Observation, ProbeSpec, Role, Side, side_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from fuzzer.plans.ledger import Ledger
 
 
@@ -49,23 +51,17 @@ def over_limit_seen(ledger: Ledger) -> Observation | None:
 
 def near_learnt_limit(ledger: Ledger) -> ProbeSpec | None:
     """The corners of the next limit that the refusals leave possible."""
-    for limit in _candidates(ledger):
-        untried = [point for point in corners_below(ledger, limit) if not _has_evidence(ledger, point)]
-        if not _stands(ledger, limit):
-            continue
-        if not untried:
-            return None
-        length, output = untried[0]
-        return ledger.question.spec(length, Role.LIMIT, f"is {limit} the limit?", output_tokens=output)
+    for limit in _possible(ledger):
+        if untried := _untried(ledger, limit):
+            length, output = untried[0]
+            return ledger.question.spec(length, Role.LIMIT, f"is {limit} the limit?", output_tokens=output)
+        return None
     return None
 
 
 def learnt_limit(ledger: Ledger) -> int | None:
     """The highest possible limit both of whose corners passed."""
-    for limit in _candidates(ledger):
-        if _stands(ledger, limit) and all(_has_evidence(ledger, point) for point in corners_below(ledger, limit)):
-            return limit
-    return None
+    return next((limit for limit in _possible(ledger) if not _untried(ledger, limit)), None)
 
 
 def limit_failure(ledger: Ledger) -> Observation | None:
@@ -75,35 +71,70 @@ def limit_failure(ledger: Ledger) -> Observation | None:
     return next((seen for seen in probes if side_of(seen.outcome, fail_on) is Side.BAD), None)
 
 
-def _candidates(ledger: Ledger) -> list[int]:
-    """Limits that fit the refusals, the best supported first. Numbers in refusals lie in some builds: none is believed
-    below what passed, or above what any way of counting allows.
+def _possible(ledger: Ledger) -> Iterator[int]:
+    """Limits that nothing contradicts, the best supported first. Numbers in refusals lie in some builds: none is
+    believed below what passed, or above what any way of counting allows.
     """
     bounds, question = ledger.bounds, ledger.question
     if bounds.first_bad is None or bounds.last_good is None:
-        return []
+        return
     tally = ledger.at(bounds.first_bad)
     passes = ledger.at(bounds.last_good).passes
     if not tally.refusals or tally.failures or not passes:
-        return []
+        return
     highest = max(seen.total for seen in passes)
     stated = [seen.refusal_limit for seen in tally.refusals if seen.refusal_limit is not None]
     fitting = [limit for limit in stated if bounds.last_good <= limit <= bounds.last_good + question.output_tokens]
-    return list(dict.fromkeys([*fitting, highest, bounds.last_good]))
+    yield from (limit for limit in dict.fromkeys([*fitting, highest]) if _stands(ledger, limit))
+    if limit_failure(ledger) is None:
+        yield from _where_prompts_end(ledger, bounds.last_good, highest)
+    if _stands(ledger, bounds.last_good):
+        yield bounds.last_good
+
+
+def _where_prompts_end(ledger: Ledger, last_good: int, highest: int) -> Iterator[int]:
+    """Limits of a server that keeps more than it has to: the longest prompt that it admits alone is below what prompt
+    and output may come to. The first one that is not known to hold, or else the highest that is.
+
+    Where a prompt that is longer by one is refused alone, and last_good came with all the output asked, nothing shows
+    that output counts at all: then no more than last_good is claimed.
+    """
+    spare = _spare(ledger)
+    good, bad = last_good + spare, highest
+    while good + 1 < bad:
+        limit = good + 1 if good == last_good + spare else (good + bad) // 2
+        if not _stands(ledger, limit):
+            bad = limit
+        elif _untried(ledger, limit):
+            yield limit
+            return
+        else:
+            good = limit
+    output_counts = good > last_good + spare or highest < last_good + ledger.question.output_tokens
+    if output_counts and good < highest and _stands(ledger, good):
+        yield good
+
+
+def _spare(ledger: Ledger) -> int:
+    """Output tokens beside the longest prompt, as far as is known of this kind of server."""
+    return max(ledger.question.largest_prompt_below_limit, 1)
 
 
 def corners_below(ledger: Ledger, limit: int) -> list[tuple[int, int]]:
     """The longest prompt that such a limit admits, and the longest with its whole output."""
-    question = ledger.question
-    spare = max(question.largest_prompt_below_limit, 1)
-    whole = question.output_tokens
+    spare, whole = _spare(ledger), ledger.question.output_tokens
     corners = [(limit - spare, min(spare, whole)), (limit - whole, whole)]
     return [(length, output) for length, output in dict.fromkeys(corners) if length >= 1]
 
 
-def _has_evidence(ledger: Ledger, point: tuple[int, int]) -> bool:
+def _untried(ledger: Ledger, limit: int) -> list[tuple[int, int]]:
+    """Corners of which nothing tells whether they hold."""
+    return [point for point in corners_below(ledger, limit) if not _is_told(ledger, point)]
+
+
+def _is_told(ledger: Ledger, point: tuple[int, int]) -> bool:
     tally = ledger.at(*point)
-    return bool(tally.passes or tally.all_failures or tally.refusals)
+    return bool(tally.passes or tally.all_failures or tally.refusals) or ledger.covers(*point)
 
 
 def _stands(ledger: Ledger, limit: int) -> bool:

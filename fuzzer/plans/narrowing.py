@@ -59,9 +59,9 @@ def narrow(ledger: Ledger) -> ProbeSpec | None:
     if question.max_deaths == 0 and bounds.low < (question.known_good or 0) < bounds.high:
         assert question.known_good is not None
         return question.spec(question.known_good, Role.SEARCH, "an earlier run recorded that it passes")
-    if bounds.noisy:
-        return _repeat(ledger)
-    if (hinted := hinted_next(ledger)) is not None:
+    if bounds.noisy and (length := _repeated(ledger)) is not None:
+        return question.spec(length, Role.SEARCH, _not_enough(ledger, length))
+    if not bounds.noisy and (hinted := hinted_next(ledger)) is not None:
         return question.spec(
             hinted, Role.SEARCH, "an end of the edge on a warm prefix: is it one of a cold prompt too?"
         )
@@ -70,7 +70,8 @@ def narrow(ledger: Ledger) -> ProbeSpec | None:
         length += 1
     if length >= bounds.high:
         return None  # the bracket is one step wide
-    return question.spec(length, Role.SEARCH, f"the edge is in {bounds.low} .. {bounds.high - 1}")
+    reason = _not_enough(ledger, length) if bounds.noisy else f"the edge is in {bounds.low} .. {bounds.high - 1}"
+    return question.spec(length, Role.SEARCH, reason)
 
 
 def hinted_next(ledger: Ledger) -> int | None:
@@ -85,16 +86,16 @@ def _choice(ledger: Ledger) -> int:
     return search_of(ledger.question, ledger.draft_tokens).next(bounds.low, bounds.high, ledger.search_price)
 
 
-def _repeat(ledger: Ledger) -> ProbeSpec:
+def _repeated(ledger: Ledger) -> int | None:
     """On a noisy edge a length is asked until it fails, or until its passes bear the claim."""
     bounds = ledger.bounds
     last = ledger.last_real(ledger.evidence)
-    if last is not None and last.spec.role is Role.SEARCH and bounds.low < last.length < bounds.high:
-        length = last.length
-    else:
-        length = _choice(ledger)
-    passes = len(ledger.at(length).passes)
-    return ledger.question.spec(length, Role.SEARCH, f"a noisy edge: {length} has passed {passes} times, not enough")
+    is_inside = last is not None and last.spec.role is Role.SEARCH and bounds.low < last.length < bounds.high
+    return last.length if last is not None and is_inside else None
+
+
+def _not_enough(ledger: Ledger, length: int) -> str:
+    return f"a noisy edge: {length} has passed {len(ledger.at(length).passes)} times, not enough"
 
 
 def took_the_engine_down(ledger: Ledger) -> bool:

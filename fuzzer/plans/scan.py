@@ -48,6 +48,8 @@ def scan(ledger: Ledger) -> ProbeSpec | None:
 
 def islands(ledger: Ledger) -> list[Island]:
     """What the scan found, lowest first: neighbours in a row of what was asked, one of which failed twice."""
+    if not ledger.question.scan:
+        return []
     asked = _asked(ledger)
     runs = [list(run) for fails, run in groupby(asked, key=lambda item: _fails(ledger, item[1])) if fails]
     passed = {length for length, tally in asked if tally.passes and not _fails(ledger, tally)}

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 COLD_DEATHS = 3  # left for the cold search: first_bad, its confirmation, and one if they do not agree
 
+SERVED = 0.9  # of a prompt: what is read anew beside it is the rest of a block, or little more
+
 
 class Stages:
     """The ledgers of a bisect, fed with all of its observations: the cold (or warm) one, and the scout's before it.
@@ -73,11 +75,13 @@ def scouted_next(ledger: Ledger) -> ProbeSpec | None:
     is_over = _has_spent(ledger) or late or stopped(ledger, question.max_deaths) is not None
     if is_over or ledger.bounds.noisy or hits_are_missing(ledger):
         return None
-    steps = (need(ledger) for need in (wait, baseline, verify_lo, settle_doubt, narrow))
+    if (again := wait(ledger)) is not None:
+        return again
+    steps = (need(ledger) for need in (baseline, verify_lo, settle_doubt, narrow))
     step = next((step for step in steps if step is not None), None)
     if step is None or isinstance(step, Finding):
         return None
-    return prime(ledger, step) or step
+    return ledger.to_send(prime(ledger, step) or step)
 
 
 def with_scouted(finding: Finding, scout: Ledger) -> Finding:
@@ -120,11 +124,21 @@ def _scouted_words(scout: Ledger, finding: Finding) -> str:
     warm = scout.bounds
     if not _is_settled(scout):
         return f"a warm prefix gave no hint: {_given_up(scout)}"
+    anew = _read_anew(scout)
     if (warm.last_good, warm.first_bad) == (finding.last_good, finding.first_bad):
-        return "on a warm prefix it is the same"
-    good = "nothing passes" if warm.last_good is None else f"{warm.last_good} passes"
+        return f"on a warm prefix it is the same{anew}"
+    good = "nothing passes" if warm.last_good is None else f"{warm.last_good} passes{anew}"
     bad = "nothing longer fails" if warm.first_bad is None else f"{warm.first_bad} does not"
     return f"on a warm prefix another edge was seen, unconfirmed: {good}, {bad}"
+
+
+def _read_anew(scout: Ledger) -> str:
+    """A clause on a last_good much of which the cache had not, after a death, say: it passed as a cold prompt does."""
+    good = scout.bounds.last_good
+    served = [] if good is None else [seen.cached_tokens or 0 for seen in scout.at(good).passes]
+    if not served or max(served) >= SERVED * scout.bounds.low:
+        return ""
+    return f" (with {max(served)} tokens from the cache, the rest read anew)"
 
 
 def _given_up(scout: Ledger) -> str:

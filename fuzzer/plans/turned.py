@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from fuzzer.finding import FindingKind
 from fuzzer.model import Outcome, ProbeSpec, Role, Side, side_of
+from fuzzer.plans.assumed import MONOTONE, not_tried
 from fuzzer.plans.axis import left_for_drafts
-from fuzzer.plans.conclusion import MONOTONE, not_tried
 from fuzzer.plans.interruption import out_of_time
 from fuzzer.plans.terms import companions_of
 from fuzzer.recommend import cap_below

@@ -19,7 +19,7 @@ from fuzzer.cli import main, memory, questions, session
 from fuzzer.cli.flags import CommonFlags
 from fuzzer.finding import FindingKind, Reproducer
 from fuzzer.model import Role, Settings
-from fuzzer.plans.conclusion import not_tried
+from fuzzer.plans.assumed import not_tried
 from fuzzer.plans.coverage import coverage
 from fuzzer.plans.fuzz import FuzzQuestion
 from fuzzer.report.fuzz import fuzz_object, paragraph
@@ -110,7 +110,7 @@ async def test_a_bisect_after_it_says_what_was_sampled(tmp_path: Path) -> None:
             asked = questions.to_fuzz(opened, cap=2_990, most_samples=40)
             await opened.run("fuzz", questions.Asked("fuzz", asked), [], anyio.Event())
             question = memory.remembered(opened, questions.to_bisect(opened, {"lo": 100, "hi": 4000}, ()))[0]
-    assert not_tried(before, 2_980).startswith("companions, other contents, a warm prefix and other outputs were not")
+    assert not_tried(before, 2_980).startswith("companions, other contents, a warm prefix, other outputs, text and ")
     assert question.fuzzed_cap == 2_990
     assert "sampled by `ctxfuzz fuzz`" in not_tried(question, 2_980)
     assert not_tried(question, 3_000) == not_tried(before, 3_000)

@@ -20,6 +20,7 @@ from fuzzer.search import Suspect
 from tests.unit.worlds import (
     Played,
     Request,
+    Rule,
     World,
     any_of,
     asked_above,
@@ -107,10 +108,12 @@ def test_a_short_prompt_comes_first_and_lo_second() -> None:
     assert [(seen.spec.role, seen.spec.length) for seen in played.log[:2]] == [(Role.BASELINE, 64), (Role.LO, LO)]
 
 
-def test_a_short_prompt_that_fails_twice_is_not_about_length() -> None:
-    played = run(World(lambda _: Outcome.ERROR))
+@pytest.mark.parametrize("rule", [lambda _: Outcome.ERROR, prompt_above(50)])
+def test_a_short_prompt_that_fails_twice_takes_no_length(rule: Rule) -> None:
+    played = run(World(rule))
     assert played.finding.kind is FindingKind.NOT_LENGTH
-    assert "even 64 tokens" in played.finding.reason
+    assert "even 64 tokens fail" in played.finding.reason
+    assert "it takes no long prompt" in played.finding.reason
     assert len(played.log) == 2
 
 
@@ -523,7 +526,7 @@ def test_wear_is_not_a_length(after: int) -> None:
     played = run(World(wears_out(after)), max_deaths=20)
     assert (played.finding.kind, played.finding.halt) == (FindingKind.NOT_LENGTH, Halt.NOT_LENGTH)
     assert played.finding.cap is None
-    assert f"{after} requests" in played.finding.reason
+    assert "lives of the engine ended after about" in played.finding.reason
 
 
 @pytest.mark.parametrize("strategy", ["auto", "halving"])
@@ -533,6 +536,7 @@ def test_failures_of_a_poisoned_engine_are_thrown_away(strategy: str) -> None:
     first = next(seen.length for seen in played.log if seen.outcome is Outcome.ERROR)
     assert played.finding.first_bad == first
     assert "failed all" in played.finding.reason
+    assert played.finding.cause is None
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fuzzer.model import Role
+from fuzzer.plans.assumed import not_tried
 from fuzzer.plans.bisect import BisectQuestion, bisect
 from fuzzer.plans.sweep import SweepQuestion, sweep
 from tests.unit.worlds import World, play, prompt_above
@@ -28,10 +29,19 @@ def test_a_list_of_probes_has_company_too() -> None:
 
 
 def test_what_was_not_tried_is_what_was_not_tried() -> None:
-    for companions, missing in ((0, "companions, other contents,"), (2, "other contents, a warm prefix and")):
+    for companions, missing in ((0, "companions, other contents,"), (2, "other contents, a warm prefix,")):
         question = BisectQuestion(lo=1_000, hi=5_000, companions=companions)
         finding = play(bisect(question), World(prompt_above(2_000)).answer).finding
         assert any(words.startswith(missing) for words in finding.assumes), finding.assumes
+
+
+def test_other_ways_of_sending_are_said_not_to_be_tried() -> None:
+    streamed = not_tried(BisectQuestion(lo=1_000, hi=5_000), 2_000)
+    assert "text and chat prompts, a temperature above 0 and unstreamed answers were not tried" in streamed
+    whole = not_tried(BisectQuestion(lo=1_000, hi=5_000, stream=False, mode="chat"), 2_000)
+    assert "prompts without a template, a temperature above 0 and streamed answers were not tried" in whole
+    fuzzed = BisectQuestion(lo=1_000, hi=5_000, fuzzed=("mode", "stream"), fuzzed_cap=2_000)
+    assert "unstreamed answers" not in not_tried(fuzzed, 2_000)
 
 
 def test_a_question_of_an_older_version_was_asked_without_company() -> None:

@@ -144,7 +144,7 @@ def test_where_speculation_ends_is_found_as_closely_as_prompts_come() -> None:
     def answer(spec: ProbeSpec) -> Observation:
         counted = -(-spec.length // 8) * 8
         outcome = Outcome.DEGRADED if counted > 20_000 else Outcome.PASS
-        return replace(world.answer(spec), length=counted, outcome=outcome)
+        return replace(world.answer(spec), length=counted, sent_tokens=counted, outcome=outcome)
 
     played = play(bisect(replace(QUESTION, mode="text")), answer)
     assert (played.finding.kind, played.finding.speculation_off_from) == (FindingKind.NONE, 20_008)

@@ -84,6 +84,13 @@ def test_a_cap_never_admits_what_failed_warm_and_says_why_it_is_lower() -> None:
     assert any("lower since 50001 failed on a warm prefix" in words for words in finding.assumes)
 
 
+def test_a_warm_length_that_was_mostly_read_anew_is_said_to_be() -> None:
+    """It takes 90,000 tokens out of the cache to kill: much longer prompts pass, as long as less of them is in it."""
+    reason = run(lambda request: Outcome.DEATH if request.hit > 90_000 else None).finding.reason
+    assert "98306 passes (with 81920 tokens from the cache, the rest read anew), 98307 does not" in reason
+    assert "read anew" not in run(prompt_above(100_000)).finding.reason
+
+
 def test_a_claim_rests_on_cold_prompts_alone() -> None:
     played = run(prompt_above(100_000))
     at_good = [seen for seen in cold(played) if seen.length == 100_000 and seen.outcome is Outcome.PASS]

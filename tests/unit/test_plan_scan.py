@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from fuzzer.finding import FindingKind, Halt
 from fuzzer.model import Outcome, Role
 from fuzzer.plans.bisect import BisectQuestion, bisect
-from tests.unit.worlds import Played, Request, World, play
+from tests.unit.worlds import Played, Request, World, flaky_above, play
 
 EDGE = 60_000
 
@@ -143,3 +143,10 @@ def test_the_width_of_an_island_costs_a_death_a_length() -> None:
     played = scanned((14_300, 14_400))
     inside = [seen.length for seen in played.log if 14_300 <= seen.length <= 14_400 and seen.deaths]
     assert len(inside) == len(set(inside)) + 1
+
+
+def test_without_a_scan_strays_are_no_islands() -> None:
+    world = World(flaky_above(2_254, 1.0, 0.03, Outcome.ERROR), seed=2861)
+    finding = play(bisect(BisectQuestion(lo=1_000, hi=5_000)), world.answer).finding
+    assert (finding.last_good, finding.cap) == (2_254, 2_240)
+    assert "island" not in finding.reason

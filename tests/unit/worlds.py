@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from fuzzer.finding import Finding
 from fuzzer.model import Observation, Outcome, ProbeSpec
 from fuzzer.plans import Plan
+from fuzzer.standing import Standing
 from targets.scrape import DraftCounts
 
 SURVIVABLE = {Outcome.ERROR, Outcome.TRUNCATED, Outcome.GARBLED, Outcome.HANG, Outcome.DEGRADED}
@@ -37,7 +38,11 @@ Rule = Callable[[Request], Outcome | None]
 
 @dataclass
 class World:
-    """A target. `style` is how the limit counts: clamp (vLLM 0.30+), sum (0.24), prompt (LM Studio)."""
+    """A target. `style` is how the limit counts: clamp (vLLM 0.30+), sum (0.24), prompt (LM Studio).
+
+    `counts`: what the server counts for so many tokens sent. `prompt_room`: a prompt that leaves less of the limit is
+    refused, but where the limit is one of prompts alone.
+    """
 
     rule: Rule = lambda _: None
     limit: int | None = None
@@ -52,7 +57,10 @@ class World:
     shows_hits: bool = True
     stops: float = 0.0  # the share of answers that the model itself ends
     stops_within: int = 40  # output tokens
+    counts: Callable[[int], int] = int
+    prompt_room: int = 1
     log: list[Observation] = field(default_factory=list)
+    _standing: Standing = field(default_factory=Standing)
     _lives: int = 0
     _ordinal: int = 0
     _failed: bool = False
@@ -69,10 +77,13 @@ class World:
 
     def answer(self, spec: ProbeSpec) -> Observation:
         """One probe, as the driver would report it."""
-        hit = min(self._warm, spec.length - 1) // 16 * 16 if spec.cache == "warm" else 0
-        outcome, output = self._outcome(spec, hit)
+        offset = self._standing.offset(spec.mode) or 0
+        sent = max(1, spec.length - offset)
+        prompt = self.counts(sent)
+        hit = min(self._warm, prompt - 1) // 16 * 16 if spec.cache == "warm" else 0
+        outcome, output = self._outcome(spec, prompt, hit)
         died = outcome is Outcome.DEATH
-        took = 1.0 + (spec.length - hit) * self.per_token_s
+        took = 1.0 + (prompt - hit) * self.per_token_s
         cost = took + (self.revival_s if died else 0.0)
         good = outcome in {Outcome.PASS, Outcome.DEGRADED}
         drafted = DraftCounts(2.0, 2.0 * self.k, 1.0) if self.k and outcome is Outcome.PASS else None
@@ -80,8 +91,9 @@ class World:
             seq=len(self.log) + 1,
             spec=spec,
             outcome=outcome,
-            length=spec.length,
+            length=prompt if good else sent + offset,
             length_source="usage" if good else "inferred",
+            sent_tokens=sent,
             clamped=good and output < spec.output_tokens and not self._ended,
             completion_tokens=output if good else None,
             cached_tokens=hit if good and self.shows_hits else None,
@@ -103,27 +115,28 @@ class World:
         self._ordinal += 1
         self._failed = self._failed or outcome in SURVIVABLE
         if spec.cache == "warm":
-            self._warm = max(self._warm, spec.length)
+            self._warm = max(self._warm, prompt)
         if died:
             self._lives, self._ordinal, self._failed, self._warm = self._lives + 1, 0, False, 0
         self.log.append(observation)
+        self._standing = self._standing.after(observation)
         return observation
 
-    def _outcome(self, spec: ProbeSpec, hit: int) -> tuple[Outcome, int]:
+    def _outcome(self, spec: ProbeSpec, prompt: int, hit: int) -> tuple[Outcome, int]:
         output = spec.output_tokens
         if self.limit is not None:
-            longest = self.limit if self.style == "prompt" else self.limit - 1
-            if spec.length > longest or (self.style == "sum" and spec.length + output > self.limit):
-                return (self.over_limit if spec.length > self.limit else Outcome.REJECTED), 0
+            longest = self.limit if self.style == "prompt" else self.limit - self.prompt_room
+            if prompt > longest or (self.style == "sum" and prompt + output > self.limit):
+                return (self.over_limit if prompt > self.limit else Outcome.REJECTED), 0
             if self.style == "clamp":
-                output = min(output, self.limit - spec.length)
+                output = min(output, self.limit - prompt)
         if spec.stop_after is not None:
             output = min(output, spec.stop_after)
         self._ended = spec.stop_after is None and self._moods.random() < self.stops
         if self._ended:
             output = self._moods.randint(1, min(output, self.stops_within))
         request = Request(
-            spec.length, output, spec.output_tokens, self.k, self._ordinal, self._failed, self._random.random(), hit
+            prompt, output, spec.output_tokens, self.k, self._ordinal, self._failed, self._random.random(), hit
         )
         return self.rule(request) or Outcome.PASS, output
 

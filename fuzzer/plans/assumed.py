@@ -1,0 +1,101 @@
+"""On what does the claim of a bisect rest, and what was not tried? PURE: sentences for `assumes`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fuzzer.model import Outcome, Role
+from fuzzer.plans.axis import left_for_drafts
+from fuzzer.plans.corners import refused_corners
+from fuzzer.plans.scan import scanned
+from fuzzer.plans.warmth import hit_words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fuzzer.model import Observation
+    from fuzzer.plans.ledger import Ledger
+    from fuzzer.plans.question import BisectQuestion
+
+MONOTONE = "failure is monotone in prompt, in prompt + output, or in prompt + output + a constant"
+OTHER_MODES = {"ids": "text and chat prompts", "text": "chat prompts", "chat": "prompts without a template"}
+
+
+def assumed(ledger: Ledger, cap: int | None) -> tuple[str, ...]:
+    """The sentences, for this cap or for none."""
+    bounds, question = ledger.bounds, ledger.question
+    said = []
+    if cap is not None:
+        said += [MONOTONE, not_tried(question, cap)]
+        if question.scan:
+            said.append("{} of the {} places below the edge where engines like to fail passed".format(*scanned(ledger)))
+        said += [f"({length}, {output}) was refused" for length, output in refused_corners(ledger, cap)]
+    if (hits := hit_words(ledger)) is not None:
+        said.append(hits)
+    if (untold := _garble_untold(ledger)) is not None:
+        said.append(untold)
+    if question.trust_lo and not ledger.at(question.start).passes:
+        said.append(f"lo ({question.start}) was trusted, not sent")
+    if question.trust_hi and question.hi is not None and (bounds.first_bad or question.hi) >= question.top:
+        sent = ledger.at(question.hi)
+        if not (sent.passes or sent.all_failures or sent.refusals):
+            said.append(f"hi ({question.hi}) was taken as known to fail, not sent")
+    said += [
+        f"{length} failed {times(len(tally.failures))} and is outweighed by passes at and above it"
+        for length, tally in ledger.line()
+        if tally.failures and length <= (bounds.last_good or 0) and length not in ledger.islands
+    ]
+    if (ended := ended_early(ledger.evidence)) is not None:
+        said.append(ended)
+    if drafts := left_for_drafts(ledger):
+        said.append(f"the cap leaves {drafts} tokens for drafts that are accepted more often than ours")
+    return tuple(said)
+
+
+def _garble_untold(ledger: Ledger) -> str | None:
+    """Which garbled answers passed for good ones, since good ones look like that."""
+    loops = next((seen for seen in ledger.seen if seen.yardstick is not None and seen.yardstick.repeats), None)
+    if loops is None or Outcome.GARBLED not in ledger.question.fail_on:
+        return None
+    if loops.spec.role is Role.BASELINE:
+        return "the short baseline already repeats one token: garbled answers that do the same cannot be told"
+    return f"an answer to {loops.length} tokens passed, but repeats one token: garbled ones since cannot be told"
+
+
+def ended_early(evidence: Iterable[Observation]) -> str | None:
+    """How far answers went that the model itself ended: decoding past that was not seen there."""
+    early = [(seen.decoded, seen.spec.output_tokens) for seen in evidence if not seen.is_whole and not seen.clamped]
+    if not early:
+        return None
+    least, asked = min(early)
+    return f"the model ended {len(early)} answers by itself, one after {least} of {asked} tokens: no more was decoded"
+
+
+def not_tried(question: BisectQuestion, cap: int) -> str:
+    """What else a cap admits, under which nothing was sent: neither here, nor by a fuzz that went as far."""
+    fuzzed = question.fuzzed if question.fuzzed_cap >= cap else ()
+    tried = {"companions"} if question.companions else set()
+    others = [words for name, words in _others(question).items() if name not in {*tried, *fuzzed}]
+    filled = "once the cap is set, `ctxfuzz verify` fills it"
+    if not others:
+        return f"what else it admits was sampled by `ctxfuzz fuzz`, not tried out; {filled}"
+    listed = " and ".join([", ".join(others[:-1]), others[-1]] if len(others) > 1 else others)
+    sampled = "" if not fuzzed else f" (sampled by `ctxfuzz fuzz`, and nothing failed: {', '.join(fuzzed)})"
+    return f"{listed} were not tried{sampled}; {filled}"
+
+
+def _others(question: BisectQuestion) -> dict[str, str]:
+    return {
+        "companions": "companions",
+        "content": "other contents",
+        "cache": "a cold prompt" if question.cache == "warm" else "a warm prefix",
+        "output": "other outputs",
+        "mode": OTHER_MODES[question.mode],
+        "temperature": "a temperature above 0",
+        "stream": "unstreamed answers" if question.stream else "streamed answers",
+    }
+
+
+def times(count: int) -> str:
+    """How often, in words."""
+    return "once" if count == 1 else f"{count} times"
