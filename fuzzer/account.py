@@ -27,9 +27,15 @@ class Journal(Protocol):
     def revived(self, seen: Observation, revival: Revival, *, at_s: float) -> None: ...
 
 
+MOST_ALONE = 3  # one or two may be a supervisor's doing; whoever waits on pays for a loop
+
+
 @dataclass(slots=True)
 class Account:
-    """What the deaths of a run come to. `last` is the last observation: it pays until the next one is there."""
+    """What the deaths of a run come to. `last` is the last observation: it pays until the next one is there.
+
+    `alone`: so many lives in a row ended while they were waited for, with nothing asked of them.
+    """
 
     journal: Journal
     emit: Callable[[Event], None]
@@ -39,6 +45,7 @@ class Account:
     died_at: float | None = None  # active seconds
     spent: int = 0
     relapses: int = 0
+    alone: int = 0
 
     def charge(self, observations: Iterable[Observation]) -> None:
         """The next observations, in their order."""
@@ -52,20 +59,25 @@ class Account:
         return self.spent < self.max_deaths
 
     def bury(self, relapse: Relapse, took_s: float) -> bool:
-        """The engine died again, `took_s` seconds into the wait for it. Can one more death be afforded?"""
+        """The engine died again, `took_s` seconds into the wait for it. Can one more death be afforded?
+
+        Not of an engine that dies by itself, however many are left.
+        """
         self.died_at = self.now()
         self.spent += 1
         self.relapses += 1
+        self.alone = self.alone + 1 if relapse.canary is None else 0
         if self.last is not None:
             canaries = self.last.canaries + (relapse.canary is not None)
             self.last = replace(self.last.relapsed(self.last.relapses + 1), canaries=canaries)
             self.journal.relapsed(self.last, relapse, at_s=self.died_at, took_s=took_s)
         self.emit(EngineDied(None, None, relapse.signature, relapse.corroboration))
-        return self.spares()
+        return self.spares() and self.alone < MOST_ALONE
 
     def settle(self, revival: Revival, waited_s: float = 0.0) -> Observation:
         """The wait is over: the last observation as it is now. It costs `waited_s` seconds more than before."""
         assert self.last is not None
+        self.alone = 0
         self.last = replace(
             self.last,
             revival_s=revival.took_s,

@@ -5,16 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fuzzer.model import Observation, Outcome, ProbeSpec, Role, Side, side_of
+from fuzzer.model import ProbeSpec, Role, Side, side_of
+from fuzzer.plans.wear import died_alone, worn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from fuzzer.plans.ledger import Ledger
 
-SHORTEST_LIFE = 5
 LONGEST_LIFE = 100  # nobody waits for longer than so many requests to tell wear from chance
-SAME_AGE = 0.1
 
 
 def settle_noise(ledger: Ledger) -> ProbeSpec | None:
@@ -59,47 +56,20 @@ class OtherCause:
 
 
 def other_cause(ledger: Ledger) -> OtherCause | None:
-    """What the failures follow instead of the length, if they do. Asked of noisy runs only."""
+    """What the failures follow instead of the length, if they do. Only of noisy runs, but for lives that end alone."""
+    if (why := died_alone(ledger)) is not None:
+        return _of_lives(ledger, why)
     if not ledger.bounds.noisy:
         return None
-    return _poison(ledger) or _wear(ledger)
+    if (poison := _poison(ledger)) is not None:
+        return poison
+    why = worn(ledger)
+    return None if why is None else _of_lives(ledger, why)
 
 
-def _wear(ledger: Ledger) -> OtherCause | None:
-    """Every life that we saw begin died at the same age, on some clock, whatever the length that was asked last."""
-    lives: dict[int, list[Observation]] = {}
-    for seen in ledger.seen:
-        lives.setdefault(seen.incarnation, []).append(seen)
-    if not any(seen.outcome is Outcome.DEATH and ledger.at(seen.length).passes for seen in ledger.evidence):
-        return None
-    whole = [life for number, life in lives.items() if number > 0 and life[-1].deaths]
-    if len(whole) < 2 or min(len(life) for life in whole) < SHORTEST_LIFE:
-        return None
-    for clock, unit in _CLOCKS:
-        ages = [clock(life) for life in lives.values()]
-        ended = [clock(life) for life in whole]
-        if min(ended) >= (1 - SAME_AGE) * max(ended) and max(ages) <= (1 + SAME_AGE) * max(ended):
-            return OtherCause(f"each of {len(ended)} lives of the engine ended after about {max(ended):.0f} {unit}")
-    return None
-
-
-def _requests(life: list[Observation]) -> float:
-    return len(life)
-
-
-def _tokens(life: list[Observation]) -> float:
-    return sum(seen.total for seen in life)
-
-
-def _seconds(life: list[Observation]) -> float:
-    return life[-1].started_s + life[-1].duration_s - life[0].started_s
-
-
-_CLOCKS: tuple[tuple[Callable[[list[Observation]], float], str], ...] = (
-    (_requests, "requests"),
-    (_tokens, "tokens"),
-    (_seconds, "seconds"),
-)
+def _of_lives(ledger: Ledger, why: str) -> OtherCause:
+    """Where lives end alike, no death says anything about the length that it came at."""
+    return OtherCause(why, frozenset(seen.seq for seen in ledger.seen if seen.deaths))
 
 
 def _poison(ledger: Ledger) -> OtherCause | None:

@@ -1,0 +1,213 @@
+"""Is wear told as wear, in few deaths and by its own clock, and is no boundary ever told as wear?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from fuzzer.finding import FindingKind, Halt
+from fuzzer.model import Observation, Outcome, ProbeSpec, Role
+from fuzzer.plans.bisect import BisectQuestion, bisect, next_step
+from fuzzer.plans.ledger import Ledger
+from tests.unit.worlds import Played, Request, Rule, World, flaky_above, play, prompt_above
+
+LO, HI, SHORT = 244_689, 300_000, 64
+SUNG = 2  # canaries of a revival
+QUESTION = BisectQuestion(lo=LO, hi=HI)
+
+
+@dataclass
+class Wearing:
+    """A world whose engine serves canaries too, and is worn by both: it dies at the first request that is `too_much`.
+
+    `too_much` is asked with the requests and the tokens of this life, that one included.
+    """
+
+    too_much: Callable[[int, int], bool] = lambda _requests, _tokens: False
+    rule: Rule = lambda _: None
+    seed: int = 0
+    world: World = field(init=False)
+    served: int = 0
+    read: int = 0
+    answered: bool = False
+
+    def __post_init__(self) -> None:
+        self.world = World(self._strikes, seed=self.seed)
+
+    def answer(self, spec: ProbeSpec) -> Observation:
+        seen = self.world.answer(spec)
+        if not seen.deaths:
+            return seen
+        self.served, self.read = SUNG, 24 * SUNG
+        return replace(
+            seen, canaries=SUNG + self.answered, completion_tokens=spec.output_tokens if self.answered else None
+        )
+
+    def _strikes(self, request: Request) -> Outcome | None:
+        self.answered = False
+        if (outcome := self.rule(request)) is not None:
+            return outcome
+        if self._dies_of(request.total):
+            return Outcome.DEATH
+        self.answered = True
+        return Outcome.DEATH if self._dies_of(24) else None
+
+    def _dies_of(self, tokens: int) -> bool:
+        self.served, self.read = self.served + 1, self.read + tokens
+        return self.too_much(self.served, self.read)
+
+
+def run(world: Wearing, **asked: object) -> Played:
+    question = BisectQuestion(**{"lo": LO, "hi": HI, **asked})  # type: ignore[arg-type]
+    return play(bisect(question), world.answer)
+
+
+@pytest.mark.parametrize(("after", "most"), [(3, 5), (4, 5), (5, 5), (6, 5), (7, 5), (8, 5), (9, 3), (20, 3), (60, 3)])
+def test_wear_is_told_in_few_deaths_with_the_requests_that_it_takes(after: int, most: int) -> None:
+    played = run(Wearing(lambda requests, _: requests >= after))
+    assert (played.finding.kind, played.finding.halt) == (FindingKind.NOT_LENGTH, Halt.NOT_LENGTH)
+    assert f"lives of the engine ended after about {after} requests" in played.finding.reason
+    assert played.deaths <= most
+    assert played.finding.cap is None
+
+
+def test_what_passed_before_the_engine_was_worn_out_has_passed() -> None:
+    played = run(Wearing(lambda requests, _: requests >= 9))
+    passed = max(seen.length for seen in played.log if seen.outcome is Outcome.PASS)
+    assert (played.finding.last_good, played.finding.first_bad) == (passed, None)
+
+
+def test_wear_by_tokens_is_not_named_by_requests() -> None:
+    played = run(Wearing(lambda _, tokens: tokens >= 200_000), lo=2_000, hi=40_000)
+    assert played.finding.kind is FindingKind.NOT_LENGTH
+    assert "requests" not in played.finding.reason
+    assert "tokens" in played.finding.reason
+
+
+@pytest.mark.parametrize("rate", [0.3, 0.6, 0.9])
+@pytest.mark.parametrize("stray", [0.0, 0.02])
+def test_a_flaky_edge_is_no_wear(rate: float, stray: float) -> None:
+    for seed in range(15):
+        played = run(Wearing(rule=flaky_above(LO + 3_000 * seed, rate, stray), seed=seed), max_deaths=20)
+        assert played.finding.kind is not FindingKind.NOT_LENGTH, played.finding.reason
+
+
+def test_lives_that_end_alike_by_the_rhythm_of_the_search_are_no_wear() -> None:
+    """Each life here passes the same length thrice and dies at a longer one: the length explains it all."""
+    ledger = Ledger(QUESTION)
+    for life in range(6):
+        ledger.take(seen_at(life, LO, Outcome.PASS, 0))
+        ledger.take(seen_at(life, LO, Outcome.PASS, 1))
+        ledger.take(seen_at(life, LO, Outcome.PASS, 2))
+        ledger.take(seen_at(life, HI - life, Outcome.DEATH, 3))
+    step = next_step(ledger)
+    assert isinstance(step, ProbeSpec)
+    assert step.length == SHORT
+
+
+@dataclass
+class Afterwards(Wearing):
+    """The boundary shows only once the answer is whole: it is the canary that finds the engine dead."""
+
+    def answer(self, spec: ProbeSpec) -> Observation:
+        seen = super().answer(spec)
+        return replace(seen, canaries=1 + SUNG, completion_tokens=spec.output_tokens) if seen.deaths else seen
+
+
+@pytest.mark.parametrize("edge", [LO + 7, 262_112, 277_777, HI - 9])
+def test_a_boundary_that_kills_after_the_answer_is_found_with_as_few_deaths(edge: int) -> None:
+    rule = prompt_above(edge)
+    late, early = run(Afterwards(rule=rule)), run(Wearing(rule=rule))
+    assert (late.finding.kind, late.finding.last_good, late.finding.cap) == (
+        early.finding.kind,
+        edge,
+        early.finding.cap,
+    )
+    assert late.deaths == early.deaths
+    assert {seen.length for seen in late.log} == {seen.length for seen in early.log}
+
+
+# --- lives that end with nothing in flight ---
+
+
+def seen_at(life: int, length: int, outcome: Outcome, ordinal: int, **told: object) -> Observation:
+    """The `ordinal`-th probe of a life that lasts ten seconds and is followed by the next one."""
+    at = 10.0 * life + 2.0 * ordinal
+    died = outcome is Outcome.DEATH
+    seen = Observation(
+        seq=10 * life + ordinal,
+        spec=QUESTION.spec(length, Role.SEARCH, ""),
+        outcome=outcome,
+        length=length,
+        length_source="inferred",
+        deaths=int(died),
+        blames="this" if died else None,
+        started_s=at,
+        ended_s=at + 1.0,
+        duration_s=0.5,
+        cost_s=10.0 * (life + 1) - at if died else 1.0,
+        incarnation=life,
+        ordinal=ordinal,
+        canaries=SUNG if died else 1,
+    )
+    return replace(seen, **told)  # type: ignore[arg-type]
+
+
+def quiet(life: int, length: int, ordinal: int) -> Observation:
+    """It died after its answer was whole."""
+    return seen_at(life, length, Outcome.DEATH, ordinal, completion_tokens=32, canaries=1 + SUNG)
+
+
+BEGUN = [
+    seen_at(0, SHORT, Outcome.PASS, 0),
+    seen_at(0, LO, Outcome.PASS, 1),
+    quiet(0, 262_144, 2),
+    seen_at(1, 250_000, Outcome.PASS, 0),
+    seen_at(1, 255_000, Outcome.PASS, 1),
+    quiet(1, 256_000, 2),
+]
+
+
+def test_an_engine_that_died_with_nothing_in_flight_is_let_alone_for_as_long_as_it_had_lived() -> None:
+    step = next_step(Ledger(QUESTION, BEGUN))
+    assert isinstance(step, ProbeSpec)
+    assert (step.length, step.role) == (SHORT, Role.CONFIRM_GOOD)
+    assert step.wait_s == pytest.approx(1.1 * 5.0)  # the other life was gone five seconds after it had come back
+
+
+@pytest.mark.parametrize("outcome", [Outcome.PASS, Outcome.ABANDONED])
+def test_one_that_dies_let_alone_dies_by_itself_and_what_passed_has_passed(outcome: Outcome) -> None:
+    idle = seen_at(2, SHORT, outcome, 3, deaths=1, blames="nobody")
+    finding = next_step(Ledger(QUESTION, [*BEGUN, idle]))
+    assert not isinstance(finding, ProbeSpec)
+    assert (finding.kind, finding.halt) == (FindingKind.NOT_LENGTH, Halt.NOT_LENGTH)
+    assert "dies by itself, about 5 s after it came back" in finding.reason
+    assert (finding.last_good, finding.first_bad) == (255_000, None)
+
+
+def test_one_that_lives_on_let_alone_is_searched_on() -> None:
+    step = next_step(Ledger(QUESTION, [*BEGUN, seen_at(2, SHORT, Outcome.PASS, 3)]))
+    assert isinstance(step, ProbeSpec)
+    assert (step.role, step.wait_s) == (Role.SEARCH, 0.0)
+    assert 255_000 < step.length < 256_000
+
+
+def test_one_restart_between_two_probes_is_no_loop() -> None:
+    begun = [seen_at(0, SHORT, Outcome.PASS, 0), seen_at(0, LO, Outcome.PASS, 1)]
+    restarted = seen_at(0, 262_144, Outcome.PASS, 2, deaths=1, blames="nobody")
+    step = next_step(Ledger(QUESTION, [*begun, restarted]))
+    assert isinstance(step, ProbeSpec)
+    assert step.wait_s == 0.0
+
+
+# --- words ---
+
+
+def test_what_passed_is_never_said_to_be_unknown() -> None:
+    played = run(Wearing(rule=flaky_above(1_000, 0.4)), max_deaths=2)
+    assert played.finding.kind is FindingKind.INCONCLUSIVE
+    assert any(seen.outcome is Outcome.PASS for seen in played.log)
+    assert "nothing is known to pass" not in played.finding.reason
+    assert "which is not enough to be sure" in played.finding.reason
