@@ -1,24 +1,23 @@
 """How does the server count short prompts? Asked once for each way of sending, where a count of it looks odd.
 
-Like canaries they are no probes, and say nothing about any length.
+Like canaries they are no probes, say nothing about any length, and are on record.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import anyio
-
 from fuzzer.counting import SHORT_LENGTHS
 from fuzzer.prompts.errors import PromptError
 from fuzzer.prompts.recipe import Recipe
-from targets.base import Generation
+from fuzzer.trial import trial
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fuzzer.prompts import PromptSource
-    from targets.base import Mode, Target
+    from fuzzer.rig import Rig
+    from fuzzer.trial import Tell
+    from targets.base import Mode
 
 LONGEST_S = 60.0
 
@@ -29,13 +28,14 @@ class Recount:
     def __init__(self) -> None:
         self._known: dict[tuple[Mode, str], dict[int, int]] = {}
 
-    async def of(
-        self, target: Target, prompts: PromptSource, mode: Mode, content: str, *, deadline_s: float
-    ) -> Mapping[int, int]:
-        """Tokens sent -> tokens counted, without those that were not answered, each within a minute, or not counted."""
+    async def of(self, rig: Rig, mode: Mode, content: str, *, deadline_s: float, tell: Tell) -> Mapping[int, int]:
+        """Tokens sent -> tokens counted, without those that were not answered, each within a minute, or not counted.
+
+        `tell` hears of each that is sent. Raises Interrupted where the run is stopped meanwhile.
+        """
         if (mode, content) not in self._known:
             lengths = {length: Recipe(mode, length, content, head=f"recount/{length}") for length in SHORT_LENGTHS}
-            counts = {n: await _count(target, prompts, recipe, deadline_s) for n, recipe in lengths.items()}
+            counts = {n: await _count(rig, recipe, deadline_s, tell) for n, recipe in lengths.items()}
             told = {n: counted for n, counted in counts.items() if counted is not None}
             if not told:
                 return told  # the engine may only have been away
@@ -43,14 +43,12 @@ class Recount:
         return self._known[mode, content]
 
 
-async def _count(target: Target, prompts: PromptSource, recipe: Recipe, deadline_s: float) -> int | None:
+async def _count(rig: Rig, recipe: Recipe, deadline_s: float, tell: Tell) -> int | None:
     try:
-        prompt = await prompts.rebuild(recipe)
+        prompt = await rig.prompts.rebuild(recipe)
     except PromptError:
         return None
-    generation = Generation(prompt, 1, stream=False, ignore_eos=target.traits.ignore_eos)
-    with anyio.move_on_after(min(deadline_s, LONGEST_S)):
-        reply = await target.generate(generation, target.encode(generation))
-        if reply.status == 200 and reply.complete and reply.error is None:
-            return reply.usage.prompt_tokens
+    reply = await trial(rig, prompt, min(deadline_s, LONGEST_S), tell)
+    if reply is not None and reply.status == 200 and reply.complete and reply.error is None:
+        return reply.usage.prompt_tokens
     return None

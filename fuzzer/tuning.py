@@ -1,24 +1,23 @@
 """Does the target take our prompts, and how does it count them? A few tiny requests before the first probe.
 
 Needed only where no tokenizer tells: ids drawn from a guess are tried, and texts without a count are calibrated by
-the server's own `usage`. They weigh as much as canaries, and like them they say nothing about any length.
+the server's own `usage`. Like canaries they are on record, and say nothing about any length.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import anyio
-
 from fuzzer.counting import ASK_THE_ENGINE, SHORT_LENGTHS, adds_up, counts_otherwise, in_words, is_odd
 from fuzzer.errors import RunStopped
 from fuzzer.prompts.recipe import Recipe
-from targets.base import Generation
+from fuzzer.trial import trial, untold
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fuzzer.rig import Rig
+    from fuzzer.trial import Tell
     from targets.base import Mode, Prompt, Reply
 
 TRIAL_TOKENS = 16
@@ -26,46 +25,53 @@ DEADLINE_S = 120.0
 NOT_THERE = frozenset({404, 405, 501})  # statuses of a path that is not served
 
 
-async def tune(rig: Rig, mode: Mode) -> str | None:
+class IdsRefused(RunStopped):
+    """No ids that we can think of are taken."""
+
+
+async def tune(rig: Rig, mode: Mode, tell: Tell = untold) -> str | None:
     """Make the prompts fit the target. Returns what the reader must know of it, or None where all is certain.
 
-    Raises RunStopped where the target takes no prompt whose length would be known.
+    `tell` hears of each request. Raises RunStopped where the target takes no prompt whose length would be known, and
+    Interrupted where the run is stopped meanwhile.
     """
     if mode == "ids" and rig.prompts.vocabulary_origin == "guess":
-        await _try_ids(rig)
+        await _try_ids(rig, tell)
         return "no tokenizer and no /tokenize: token ids are drawn from a guess at the vocabulary"
     if mode != "ids" and rig.prompts.estimated:
-        await _calibrate(rig, mode)
+        await _calibrate(rig, mode, tell)
         return "no tokenizer and no /tokenize: texts are counted by the server's usage on short prompts"
     return None
 
 
-async def _try_ids(rig: Rig) -> None:
+async def _try_ids(rig: Rig, tell: Tell) -> None:
     """Raises RunStopped where no guess is taken, or somebody counts the ids in tokens of another kind."""
-    counted = (await _try_guesses(rig)).usage.prompt_tokens
+    counted = (await _try_guesses(rig, tell)).usage.prompt_tokens
     if counted is None or not is_odd(counted - TRIAL_TOKENS):
         return
-    counts = await _counts_of_ids(rig, counted)
+    counts = await _counts_of_ids(rig, counted, tell)
     if counts_otherwise(counts):
         raise RunStopped(_of_another_tokenizer(counts))
 
 
-async def _try_guesses(rig: Rig) -> Reply:
+async def _try_guesses(rig: Rig, tell: Tell) -> Reply:
     """The answer to ids that are taken."""
     while True:
-        reply = await _ask(rig, await rig.prompts.rebuild(Recipe("ids", TRIAL_TOKENS, head="trial")))
+        reply = await _ask(rig, await rig.prompts.rebuild(Recipe("ids", TRIAL_TOKENS, head="trial")), tell)
+        if reply.status is None:
+            raise RunStopped(_unanswered(TRIAL_TOKENS, "ids", reply))
         if reply.status not in {400, 422} or rig.target.refusal(reply) is not None:
             return reply  # taken, or refused for a reason that the first probe will name
         if not rig.prompts.guess_again():
-            raise RunStopped(
+            raise IdsRefused(
                 f"The target refuses our guesses at its vocabulary ({_answered(reply)}). Name the model's tokenizer "
                 "with --tokenizer DIR, or send text with --mode text."
             )
 
 
-async def _calibrate(rig: Rig, mode: Mode) -> None:
+async def _calibrate(rig: Rig, mode: Mode, tell: Tell) -> None:
     while prompts := await rig.prompts.calibration(mode):
-        counted = {prompt.tokens: await _count(rig, prompt) for prompt in prompts}
+        counted = {prompt.tokens: await _count(rig, prompt, tell) for prompt in prompts}
         usages = {sent: tokens for sent, tokens in counted.items() if tokens is not None}
         if len(usages) < len(counted):
             raise RunStopped(
@@ -76,26 +82,26 @@ async def _calibrate(rig: Rig, mode: Mode) -> None:
             return
     raise RunStopped(
         "The server's counts of short texts do not add up, so no longer text would have a known length. "
-        f"{await _way_out(rig)}"
+        f"{await _way_out(rig, tell)}"
     )
 
 
-async def _way_out(rig: Rig) -> str:
+async def _way_out(rig: Rig, tell: Tell) -> str:
     """What helps where texts do not add up. Ids do where the server counts them one by one, and nowhere else."""
     name_it = "Name the model's tokenizer with --tokenizer DIR"
     try:
-        trial = await _try_guesses(rig)
+        taken = await _try_guesses(rig, tell)
     except RunStopped:
         return f"{name_it}."
-    counts = await _counts_of_ids(rig, trial.usage.prompt_tokens)
+    counts = await _counts_of_ids(rig, taken.usage.prompt_tokens, tell)
     if counts_otherwise(counts):
         return _of_another_tokenizer(counts)
     return f"{name_it}, or send ids with --mode ids." if adds_up(counts) else f"{name_it}."
 
 
-async def _counts_of_ids(rig: Rig, of_trial: int | None) -> Mapping[int, int]:
+async def _counts_of_ids(rig: Rig, of_trial: int | None, tell: Tell) -> Mapping[int, int]:
     deadline_s = min(DEADLINE_S, rig.settings.timeout_s)
-    counts = await rig.recount.of(rig.target, rig.prompts, "ids", "words", deadline_s=deadline_s)
+    counts = await rig.recount.of(rig, "ids", "words", deadline_s=deadline_s, tell=tell)
     return counts if of_trial is None else {**counts, TRIAL_TOKENS: of_trial}
 
 
@@ -105,30 +111,33 @@ def _of_another_tokenizer(counts: Mapping[int, int]) -> str:
     return f"{said[0].upper()}{said[1:]}: {ASK_THE_ENGINE}."
 
 
-async def _count(rig: Rig, prompt: Prompt) -> int | None:
+async def _count(rig: Rig, prompt: Prompt, tell: Tell) -> int | None:
     """The server's count of a text; None where it answers without one. Raises RunStopped where it does not answer."""
-    reply = await _ask(rig, prompt)
+    reply = await _ask(rig, prompt, tell)
     if reply.status == 200 and reply.fault is None and reply.error is None:
         return reply.usage.prompt_tokens
-    raise RunStopped(
-        f"The target does not answer a prompt of {prompt.tokens} tokens, sent as {prompt.mode} "
-        f"({_answered(reply)}): see its log, or send prompts another way with --mode."
-    )
+    raise RunStopped(_unanswered(prompt.tokens, prompt.mode, reply))
 
 
-async def _ask(rig: Rig, prompt: Prompt) -> Reply:
+async def _ask(rig: Rig, prompt: Prompt, tell: Tell) -> Reply:
     """The answer to a short prompt. Raises RunStopped where none comes in time, or nothing is there to give one."""
-    generation = Generation(prompt, 1, stream=False, ignore_eos=rig.target.traits.ignore_eos)
     deadline_s = min(DEADLINE_S, rig.settings.timeout_s)
-    with anyio.move_on_after(deadline_s):
-        reply = await rig.target.generate(generation, rig.target.encode(generation))
-        if reply.status in NOT_THERE:
-            path, other = ("chat/completions", "text") if prompt.mode == "chat" else ("completions", "chat")
-            raise RunStopped(f"The target takes no prompts at /v1/{path} ({_answered(reply)}): try --mode {other}.")
-        return reply
-    raise RunStopped(
-        f"The target does not answer a prompt of {prompt.tokens} tokens within {deadline_s:g} s: see its log, or give "
-        "it more time with --timeout."
+    reply = await trial(rig, prompt, deadline_s, tell)
+    if reply is None:
+        raise RunStopped(
+            f"The target does not answer a prompt of {prompt.tokens} tokens within {deadline_s:g} s: see its log, or "
+            "give it more time with --timeout."
+        )
+    if reply.status in NOT_THERE:
+        path, other = ("chat/completions", "text") if prompt.mode == "chat" else ("completions", "chat")
+        raise RunStopped(f"The target takes no prompts at /v1/{path} ({_answered(reply)}): try --mode {other}.")
+    return reply
+
+
+def _unanswered(tokens: int, mode: Mode, reply: Reply) -> str:
+    return (
+        f"The target does not answer a prompt of {tokens} tokens, sent as {mode} ({_answered(reply)}): see its log, or "
+        "send prompts another way with --mode."
     )
 
 

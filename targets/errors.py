@@ -5,3 +5,7 @@ from __future__ import annotations
 
 class TargetUnusable(Exception):
     """The target cannot be used at all: unreachable, unauthorised, wrong model, TLS. The CLI exits with 4."""
+
+
+class TargetBusy(TargetUnusable):
+    """It is there, and turns everybody away for now. The CLI exits with 3."""

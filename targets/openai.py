@@ -11,7 +11,8 @@ from targets.answer import Answer
 from targets.base import Fault, Generation, Health, Prompt, Reply, Survey
 from targets.bodies import at, count, parsed, server_error, string, token_ids
 from targets.metrics import scrape
-from targets.scout import MODELS, Scout, choose, entries, limits_of, refuse_unusable
+from targets.patience import unhurried
+from targets.scout import MODELS, Scout, choose, entries, limits_of, refuse_busy, refuse_unusable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from targets.exchange import Fetched
     from targets.http import Http
     from targets.scrape import Scrape
-    from targets.traits import Traits
+    from targets.traits import Tokenizing, Traits
 
 POLL_S = 10.0
 TOKENIZE_S = 60.0
@@ -66,7 +67,7 @@ class OpenAITarget:
         self._model = choose(self._model, listed, self.traits)
         ours = self._ours(listed)
         limits = await self._limits(scout, ours)
-        answered = await self._ask_tokenizer("a")
+        answered = await self._first_tokens()
         tokenized = parsed(answered.body) if answered is not None and answered.ok else None
         has_tokenize = tokenized is not None and token_ids(tokenized) is not None
         if self.traits.tokenizing is not None and self.traits.tokenizing.tells_limit:
@@ -188,9 +189,23 @@ class OpenAITarget:
         way = self.traits.tokenizing
         if way is None:
             return None
-        fields = {way.text_field: text, **way.fixed} | ({"model": self._model} if way.names_model else {})
+        path, body = self._tokenizing(way, text)
         most = _IDS_BYTES_FREE + _IDS_BYTES_PER_BYTE * len(text.encode(errors="replace"))
-        return await self._post(way.path, json.dumps(fields).encode(), TOKENIZE_S, most)
+        return await self._post(path, body, TOKENIZE_S, most)
+
+    def _tokenizing(self, way: Tokenizing, text: str) -> tuple[str, bytes]:
+        """Where, and with which body, the ids of a text are asked for."""
+        fields = {way.text_field: text, **way.fixed} | ({"model": self._model} if way.names_model else {})
+        return way.path, json.dumps(fields).encode()
+
+    async def _first_tokens(self) -> Fetched | None:
+        """What its tokenizer makes of a letter; None where there is none. Raises TargetBusy."""
+        if self.traits.tokenizing is None:
+            return None
+        path, body = self._tokenizing(self.traits.tokenizing, "a")
+        got = await unhurried(lambda: self._post(path, body, TOKENIZE_S, _IDS_BYTES_FREE))
+        refuse_busy(got, self._address.root)
+        return got
 
     async def _takes_ids(self) -> bool:
         """One tiny generation tells: four ids must be counted as four (or five, with a BOS)."""

@@ -11,7 +11,8 @@ import tenacity
 
 from targets.base import Fault
 from targets.bodies import at, count, parsed
-from targets.errors import TargetUnusable
+from targets.errors import TargetBusy, TargetUnusable
+from targets.patience import BUSY, MOST_S, unhurried
 
 if TYPE_CHECKING:
     from targets.address import Address
@@ -73,8 +74,12 @@ class Scout:
             wait=tenacity.wait_fixed(0.3),
             retry_error_callback=lambda state: state.outcome.result() if state.outcome else None,
         )
-        got: Fetched = await retrying(self._http.fetch, "GET", self._address.at(path), within_s=WITHIN_S)
-        return got
+
+        async def ask() -> Fetched:
+            got: Fetched = await retrying(self._http.fetch, "GET", self._address.at(path), within_s=WITHIN_S)
+            return got
+
+        return await (unhurried(ask) if path == MODELS else ask())  # who lets us in there lets us in
 
 
 def entries(listing: object) -> list[dict[str, Any]]:
@@ -138,6 +143,7 @@ def refuse_unusable(got: Fetched, address: Address, traits: Traits | None = None
             f"{where}{MODELS} does not exist (404): check the path of --url. It may end in /v1 or not, but a prefix"
             " such as /openai must be in it."
         )
+    refuse_busy(got, where)
     if status == 503:
         raise TargetUnusable(f"{where} is not ready (503: {_printable(got.text)}): try again when it serves.")
     if not 200 <= status < 300:
@@ -145,6 +151,15 @@ def refuse_unusable(got: Fetched, address: Address, traits: Traits | None = None
     if parsed(got.body) is None:
         what = "a web page" if got.text.lstrip()[:1] == "<" else "something that is no JSON"
         raise TargetUnusable(f"{where}{MODELS} answers {what}: --url must be the API's address, not a console's.")
+
+
+def refuse_busy(got: Fetched, where: str) -> None:
+    """Raise TargetBusy where a request was turned away in the end."""
+    if got.status == BUSY:
+        raise TargetBusy(
+            f"{where} is busy: it answers 429 ({_printable(got.text)}), also after up to {MOST_S:.0f} s of waiting. "
+            "Ask when it is free, or raise the rate limit of this key."
+        )
 
 
 _LOST = "{url} hung up before it answered ({text}): is the server restarting? See its log."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from fuzzer import __version__
-from fuzzer.cli.grouping import Entry, LazyGroup
+from fuzzer.cli.grouping import Entry, LazyGroup, printed
 
 ENTRIES = {
     "bisect": Entry("Find", "fuzzer.cli.find:bisect", "Find the edge between --lo and --hi, and the safe cap."),
@@ -50,6 +50,7 @@ ctxfuzz show last
     examples=EXAMPLES,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.version_option(__version__, "-V", "--version", prog_name="ctxfuzz")
+@click.option("-V", "--version", is_flag=True, expose_value=False, is_eager=True, help="Show the version and exit.",
+              callback=printed(lambda _ctx: f"ctxfuzz, version {__version__}"))  # fmt: skip
 def main() -> None:
     """Find the prompt length at which a live LLM endpoint stops surviving, and the max_model_len that is safe."""

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from fuzzer.cli import values
-from fuzzer.cli.flags import CREDENTIALS, DB, OUTPUT
+from fuzzer.cli.flags import COMMANDS_AGAIN, CREDENTIALS, DB, OUTPUT
 from fuzzer.cli.grouping import Command, option
 
 PROBE = click.argument("probe", metavar="PROBE", type=values.probe)
@@ -35,6 +35,7 @@ ctxfuzz replay 3f2a:17 --url http://localhost:8000 --dry-run
     show_default=True,
     help="0: send it only if the engine lived through it then.",
 )
+@COMMANDS_AGAIN
 @option("Limits", "--dry-run", is_flag=True, help="Make the request again, compare it, and send nothing.")
 @OUTPUT
 def replay(probe: tuple[str, int], db: Path, **given: Any) -> None:  # noqa: ANN401  (flags)

@@ -15,6 +15,7 @@ from fuzzer.cli.bracketing import Bracketing
 from fuzzer.cli.exits import Exit
 from fuzzer.cli.faults import LONGEST, exit_of_fault, sole
 from fuzzer.cli.flags import CommonFlags, withheld
+from fuzzer.cli.sending import either_way
 from fuzzer.cli.signals import stop_on_signals
 from fuzzer.cli.streams import say
 from fuzzer.cli.watching import watching
@@ -58,7 +59,7 @@ def bisect(
     """Find the edge, and leave. Raises UsageFault where there is nothing between lo and hi."""
     if asked["hi"] <= asked["lo"]:
         raise UsageFault(f"--hi ({asked['hi']}) is not above --lo ({asked['lo']}): swap them, or raise --hi.")
-    conclude(flags, ended(flags, bisecting(asked, suspects, controls)), asked["require"])
+    conclude(flags, ended(flags, either_way(bisecting(asked, suspects, controls))), asked["require"])
 
 
 def bisecting(
@@ -101,7 +102,7 @@ def listed(
             return Ahead(Forecast(asked.most_probes, min(asked.most_deaths, 1), None), asked.most_deaths)
         return await opened.run(command, questions.Asked(command, asked), listeners, stop)
 
-    conclude(flags, ended(flags, drive), junit=junit)
+    conclude(flags, ended(flags, either_way(drive)), junit=junit)
 
 
 def measured(flags: CommonFlags, question: measuring.Ask, controls: Sequence[tuple[str, str]]) -> Never:
@@ -113,7 +114,7 @@ def measured(flags: CommonFlags, question: measuring.Ask, controls: Sequence[tup
             return Ahead(Forecast(asked.most_probes * arms, 0, None), asked.most_deaths * arms)
         return await measuring.side_by_side(opened, question, controls, listeners, stop)
 
-    conclude(flags, ended(flags, drive))
+    conclude(flags, ended(flags, either_way(drive)))
 
 
 def compared(
@@ -128,7 +129,7 @@ def compared(
             return Ahead(Forecast(2 * asked.most_probes, 0, None), 2 * asked.most_deaths)
         return await comparing.compared(opened, asked, control, listeners, stop)
 
-    conclude(flags, ended(flags, drive))
+    conclude(flags, ended(flags, either_way(drive)))
 
 
 def probe(flags: CommonFlags, length: int) -> Never:
@@ -140,7 +141,7 @@ def probe(flags: CommonFlags, length: int) -> Never:
             return Ahead(SINGLE, min(flags.max_deaths, 1))
         return await opened.run("probe", asked, listeners, stop)
 
-    conclude(flags, ended(flags, drive))
+    conclude(flags, ended(flags, either_way(drive)))
 
 
 def resume(name: str, db: Path, given: Mapping[str, Any]) -> Never:
@@ -207,7 +208,7 @@ async def watched(flags: CommonFlags, drive: Drive) -> Ending:
 
         async with stop_on_signals(notice) as stop:
             try:
-                async with session.opened(flags) as opened:
+                async with session.opened(flags, stop=stop) as opened:
                     return await drive(opened, listeners, stop)
             except Interrupted as interrupted:
                 return interrupted
@@ -242,7 +243,8 @@ def conclude(
             code = Exit.ANSWERED
         case Interrupted(run=name):
             resume = f"ctxfuzz resume {name}{in_database(str(flags.db))}"
-            words = f"Interrupted; every probe so far is kept. Go on with: {resume}"
+            kept = f"every probe so far is kept. Go on with: {resume}"
+            words = f"Interrupted; {kept if name else 'no run had begun.'}"
             code = Exit.INTERRUPTED
             say(words)
             if flags.json:

@@ -14,7 +14,7 @@ from fuzzer.cli.exits import Exit
 from fuzzer.cli.streams import say
 from fuzzer.errors import CtxfuzzError
 from fuzzer.report.plain import plain
-from targets.errors import TargetUnusable
+from targets.errors import TargetBusy, TargetUnusable
 
 LONGEST = 2_000  # characters of a message: it may quote a server
 
@@ -44,10 +44,10 @@ def exit_of_fault(fault: BaseException) -> int | None:
     match fault:
         case CtxfuzzError():
             return fault.exit_code
+        case TargetLocked() | TargetBusy():
+            return Exit.INCONCLUSIVE
         case TargetUnusable() | TokenizerLost():
             return Exit.UNUSABLE
-        case TargetLocked():
-            return Exit.INCONCLUSIVE
         case StoreError() | PromptError():
             return Exit.USAGE
         case _:

@@ -12,7 +12,7 @@ import click
 from fuzzer.cli import profiles
 from fuzzer.cli.faults import faults_told
 from fuzzer.cli.signals import heeded
-from fuzzer.cli.streams import reopen_closed
+from fuzzer.cli.streams import emit, reopen_closed
 
 
 class Entry(NamedTuple):
@@ -51,7 +51,28 @@ class SectionedOption(click.Option):
         return None if given is None else tuple(given.splitlines())
 
 
-class Command(click.Command):
+def printed(words: Callable[[click.Context], str]) -> Callable[[click.Context, click.Parameter, bool], None]:
+    """The callback of a flag that asks for these words and for nothing else: they are a result like any other."""
+
+    def show(ctx: click.Context, _param: click.Parameter, asked: bool) -> None:  # noqa: FBT001  (click's signature)
+        if asked and not ctx.resilient_parsing:
+            emit(words(ctx))
+            ctx.exit()
+
+    return show
+
+
+class Helped(click.Command):
+    """Its help goes where results go: also onto a disk that is full."""
+
+    def get_help_option(self, ctx: click.Context) -> click.Option | None:
+        option = super().get_help_option(ctx)
+        if option is not None:
+            option.callback = printed(click.Context.get_help)
+        return option
+
+
+class Command(Helped):
     """A command whose options are listed by section, and whose examples come last."""
 
     def __init__(self, *args: Any, examples: str = "", **kwargs: Any) -> None:  # noqa: ANN401  (click's own)
@@ -87,7 +108,7 @@ def write_examples(formatter: click.HelpFormatter, examples: str) -> None:
             formatter.write("".join(f"  {line}\n" for line in examples.strip().splitlines()))
 
 
-class LazyGroup(click.Group):
+class LazyGroup(Helped, click.Group):
     """A group that knows its commands by name and imports the one that is called."""
 
     def __init__(self, *args: Any, entries: Mapping[str, Entry], examples: str, **kwargs: Any) -> None:  # noqa: ANN401
@@ -100,6 +121,10 @@ class LazyGroup(click.Group):
         reopen_closed()
         with heeded():
             return super().__call__(*args, **kwargs)
+
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:  # noqa: ANN401  (click's own)
+        with faults_told():
+            return super().make_context(*args, **kwargs)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  (click's signature)
         return list(self.entries)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING
 
 from fuzzer.cli import attribution, measuring, telling
@@ -67,5 +68,6 @@ def _written(of: Dossier, form: str) -> str:
 
             return junit(of)
         case _:
-            shown = show_object(of.run, of.seen, of.elapsed_s, of.deaths, attribution=of.attribution, told=of.told)
+            told = partial(show_object, notes=of.notes, attribution=of.attribution, told=of.told)
+            shown = told(of.run, of.seen, of.elapsed_s, of.deaths)
             return json.dumps(shown) + "\n"

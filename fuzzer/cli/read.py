@@ -78,4 +78,14 @@ def show(run: str, db: Path, json: bool, why: bool) -> None:  # noqa: FBT001  (f
         seen, deaths = history.observations(found.run), history.deaths(found.run)
         blame, told = attribution.recorded(db, found), telling.told(history, found)
         elapsed_s = history.active_s(found.run)
-        results.emit_run(found, seen, deaths, elapsed_s, attribution=blame, told=told, db=str(db), as_json=json)
+        results.emit_run(
+            found,
+            seen,
+            deaths,
+            elapsed_s,
+            notes=history.notes(found.run),
+            attribution=blame,
+            told=told,
+            db=str(db),
+            as_json=json,
+        )

@@ -14,7 +14,7 @@ import click
 
 from fuzzer.cli import conduct, results, session
 from fuzzer.cli.exits import BY_HALT, Exit
-from fuzzer.cli.flags import CommonFlags
+from fuzzer.cli.flags import CommonFlags, withheld
 from fuzzer.cli.streams import emit, emit_bytes, say
 from fuzzer.errors import RunStopped, UsageFault
 from fuzzer.events import Note
@@ -36,6 +36,7 @@ def replay(name: str, seq: int, db: Path, given: Mapping[str, Any]) -> Never:
     run, intent, was = _recorded(db, name, seq)
     flags = _flags(run, db, given)
     question = AgainQuestion(run.run, seq, intent.spec, None if was is None else was.outcome, flags.fail_on)
+    missing = _without(run, given)
     deadly = was is None or was.deaths > 0 or was.wedged
     if deadly and flags.max_deaths == 0:
         raise UsageFault(
@@ -44,13 +45,15 @@ def replay(name: str, seq: int, db: Path, given: Mapping[str, Any]) -> Never:
 
     async def drive(opened: session.Session, listeners: Listeners, stop: anyio.Event) -> conduct.Ending:
         conduct.tell(listeners, Note(_told(run, was, intent), level="warning" if deadly else "info"))
+        for note in missing:
+            conduct.tell(listeners, note)
         await _same_bytes(opened, intent)
         if flags.dry_run:
             return conduct.Ahead(Forecast(1, int(deadly), None), flags.max_deaths)
         again = replace(opened, again=recipe_of(intent))
         return await again.run("replay", question, listeners, stop)
 
-    ending = anyio.run(conduct.watched, flags, drive)
+    ending = conduct.ended(flags, drive)
     if not isinstance(ending, session.Result):
         conduct.conclude(flags, ending)
     _conclude(flags, ending, question)
@@ -119,6 +122,19 @@ def _flags(run: Run, db: Path, given: Mapping[str, Any]) -> CommonFlags:
     flags = CommonFlags(url="", db=db, **said).restored(run.record.settings)
     kept = {name: value for name, value in said.items() if name == "max_deaths"}
     return replace(flags, url=given["url"] or run.record.url, model=run.record.model, **kept)
+
+
+def _without(run: Run, given: Mapping[str, Any]) -> list[Note]:
+    """What the run was driven with, and this replay is not: commands that the record does not give back."""
+    flags = [f"--{name.replace('_', '-')}" for name in withheld(run.record.settings) if given[name] is None]
+    return [
+        Note(
+            f"run {run.run} had a {flag} with a secret in it: the record keeps none, and nothing is run in its place",
+            hint=f"give it again: {flag} CMD",
+            level="warning",
+        )
+        for flag in flags
+    ]
 
 
 def _told(run: Run, was: Observation | None, intent: Intent) -> str:

@@ -76,14 +76,15 @@ def emit_run(
     deaths: Sequence[Death],
     elapsed_s: float,
     *,
+    notes: Sequence[str],
     attribution: Attribution | None,
     told: Told | None,
     db: str,
     as_json: bool,
 ) -> None:
-    """One run, probe by probe, the engine's last words, its table, the finding, and what its controls say."""
+    """One run, probe by probe, notes, the engine's last words, its table, the finding, and what its controls say."""
     if as_json:
-        emit_json(run.show_object(one, seen, elapsed_s, deaths, attribution=attribution, told=told))
+        emit_json(run.show_object(one, seen, elapsed_s, deaths, notes=notes, attribution=attribution, told=told))
         return
     for line in run.heading(one):
         emit(line)
@@ -95,7 +96,7 @@ def emit_run(
             terminal.print(probe_line(probe, terminal.width), soft_wrap=True)
     else:
         emit("\n".join(map(probes.line, seen)))
-    for line in run.last_words(deaths):
+    for line in (*run.noted(notes), *run.last_words(deaths)):
         emit(line)
     if told is not None:
         emit(told.text)

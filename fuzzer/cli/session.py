@@ -18,12 +18,15 @@ from fuzzer.enginelog import EngineLog, LogCommand, LogFile
 from fuzzer.errors import AnotherEngine, CtxfuzzError, Interrupted, RunStopped
 from fuzzer.events import Event, Note, RunEnded, RunStarted
 from fuzzer.finding import Finding
+from fuzzer.heed import unless
 from fuzzer.journal import StoreJournal, last_seen_engine, settle
 from fuzzer.model import Settings
+from fuzzer.opening import opening
 from fuzzer.preflight import SAMPLE_S, Company, company
 from fuzzer.prompts import PromptSource
 from fuzzer.rig import Rig, generation_of
 from fuzzer.store import RunRecord, Store
+from fuzzer.trial import Tell, untold
 from fuzzer.tuning import tune
 from fuzzer.watch import scrape
 from targets.detect import connect
@@ -137,9 +140,12 @@ class Session:
         self, store: Store, run: str, question: Question, listeners: Sequence[Listener], stop: anyio.Event
     ) -> Result:
         recorded = store.observations(run)
+        several = self.company.replicas > 1
+        async with opening(store, run, self.target, grace_s=self.pace.grace_failure_s, replicas=several) as before:
+            rig = await unless(stop, lambda: self._rig(stop, listeners, before.tell))
         driver = Driver(
             run=run,
-            rig=await self._rig(stop, listeners),
+            rig=rig,
             journal=StoreJournal(store, run),
             listeners=listeners,
             active_s=store.active_s(run),
@@ -157,7 +163,7 @@ class Session:
         driver.emit(RunEnded(run, finding))
         return Result(finding, store.get(run), store.observations(run), driver.now())
 
-    async def _rig(self, stop: anyio.Event, listeners: Sequence[Listener]) -> Rig:
+    async def _rig(self, stop: anyio.Event, listeners: Sequence[Listener], tell: Tell = untold) -> Rig:
         flags = self.flags
         tokenize = self.target.tokenize if self.survey.has_tokenize else None
         prompts = await PromptSource.open(tokenizer=flags.tokenizer, tokenize=tokenize)
@@ -184,7 +190,7 @@ class Session:
             stop,
             self.again,
         )
-        if (text := await tune(rig, self.mode)) is not None:
+        if (text := await tune(rig, self.mode, tell)) is not None:
             for listener in listeners:
                 listener(Note(text, hint="--tokenizer DIR names the model's own", level="warning"))
         return rig
@@ -225,15 +231,28 @@ class Session:
 
 
 @asynccontextmanager
-async def opened(flags: CommonFlags, *, pace: Settings = PACE, sample_s: float = SAMPLE_S) -> AsyncIterator[Session]:
+async def opened(
+    flags: CommonFlags, *, pace: Settings = PACE, sample_s: float = SAMPLE_S, stop: anyio.Event | None = None
+) -> AsyncIterator[Session]:
     """Connect to the target, and see for `sample_s` seconds that it is one engine that serves nobody else.
 
     `pace` holds what no flag sets: the graces.
 
-    Raises TargetUnusable where it cannot be used, RunStopped where it is not ours to kill.
+    Raises TargetUnusable where it cannot be used, RunStopped where it is not ours to kill, and Interrupted where
+    `stop` is set meanwhile.
     """
     keep(flags)
-    target, survey = await connect(
+    stop = stop or anyio.Event()
+    target, survey = await unless(stop, lambda: _connected(flags))
+    try:
+        others = await unless(stop, lambda: _alone(flags, target, survey, sample_s))
+        yield Session(flags, target, survey, others, pace)
+    finally:
+        await target.aclose()
+
+
+async def _connected(flags: CommonFlags) -> tuple[Target, Survey]:
+    return await connect(
         flags.url,
         engine=flags.engine,
         model=flags.model,
@@ -244,10 +263,6 @@ async def opened(flags: CommonFlags, *, pace: Settings = PACE, sample_s: float =
         health_url=flags.health_url,
         metrics_url=flags.metrics_url,
     )
-    try:
-        yield Session(flags, target, survey, await _alone(flags, target, survey, sample_s), pace)
-    finally:
-        await target.aclose()
 
 
 async def _alone(flags: CommonFlags, target: Target, survey: Survey, sample_s: float) -> Company:

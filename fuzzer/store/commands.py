@@ -1,60 +1,72 @@
 """What in a command of the user's is a secret? PURE. Found by its place: there is no list of all that are secret.
 
 Values of options, assignments, headers and JSON members whose name says so; the password of `-u user:password`; what
-the usual clients take one by; and the forms that the well-known issuers give theirs. A reference (`$TOKEN`,
-`$(cat FILE)`) is none. Too much is rather masked than too little: what is masked is only read by people, and never run.
+the usual clients take one by, also on their stdin; and the forms that the well-known issuers give theirs. What stands
+in quotes is read as a command once more. A reference (`$TOKEN`, `$(cat FILE)`) is none. Too much is rather masked than
+too little: what is masked is only read by people, and never run. But what the usual commands that restart an engine
+are full of (volumes, users and groups, labels) is none.
 """
 
 from __future__ import annotations
 
 import re
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from fuzzer.store.shellwords import commands
 
-_WORD: Final = (
-    r"(?:[a-z0-9]*(?:passwords?|passwd|passphrase|secrets?|credentials?|token)"
-    r"|(?:api|access|secret|private|auth)?keys?|(?:ssh|pg)?pass|pwd|auth|authorization|creds?|cookies?)"
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from fuzzer.store.shellwords import Word
+
+Span = tuple[int, int]
+
+DEEPEST: Final = 4  # quotes within quotes
+
+# One part of a name says so: `--api-token`, `HF_TOKEN`, `X-Api-Key`; but not `--tokenizer`, not `--max-tokens`.
+_PART: Final = re.compile(
+    r"[a-z0-9]*(?:passwords?|passwd|passphrase|secrets?|credentials?|token)"
+    r"|(?:api|access|secret|private|auth|ssh|account)?keys?|(?:ssh|pg|require)?pass|pwd?|(?:master)?auth"
+    r"|authorization|creds?|cookies?",
 )
-# One part of it says so, whole: `--api-token`, `HF_TOKEN`, `X-Api-Key`; but not `--tokenizer`, not `--max-tokens`.
-_NAME: Final = rf"(?:[a-z0-9]*[-_.])*?{_WORD}(?:[-_.][a-z0-9]+)*"
-_BEFORE: Final = r"(?<![a-z0-9_.-])"
-_VALUE: Final = (
-    r"""(?P<secret>(?:\\"[^"\\]*\\"|"(?:\\.|[^"\\])*"|'[^']*'|\$\([^)]*\)|`[^`]*`|\\.|[^\s"'`\\;|&<>()])+)"""
-)
-_SCHEME: Final = r"(?:bearer|basic|token|apikey)\s"
-# Numbers are user:group, and what goes on like a URL or a path is no password.
-_USER: Final = (
-    r"""(?<![\w-])(?:-[sSfkLvig]*u\s*|--(?:proxy-)?user[\s=]+)(?P<quote>["'])?(?!\d+:\d+\b)[^\s"':/]+:(?!/)"""
-)
-_ISSUED: Final = (
-    r"sk-[\w-]{6,}|(?:hf|gh[opusr]|github_pat)_\w{6,}|glpat-[\w-]{6,}|xox[a-z]-[\w-]{6,}"
-    r"|(?:AKIA|ASIA)[A-Z0-9]{8,}|eyJ[\w-]{6,}(?:\.[\w-]*)+"
-)
-_SECRETS: Final = tuple(
-    re.compile(pattern, re.IGNORECASE | re.DOTALL)
-    for pattern in (
-        # a header, to the end of its quotes
-        rf"""["']\s*{_NAME}\s*:\s*(?P<secret>[^"'\n]+)""",
-        rf"""{_BEFORE}{_NAME}:\s+(?P<secret>[^\s"'][^"'\n]*)""",
-        # a member of a JSON object
-        rf"""{_BEFORE}{_NAME}\\?["']\s*:\s*(?P<secret>\\?"[^"]*"?|\\?'[^']*'?|[^\s,}}]+)""",
-        # an assignment, or a header without quotes; an option
-        rf"""{_BEFORE}{_NAME}(?:["']?\s*=\s*|:)(?!{_SCHEME}){_VALUE}""",
-        rf"""{_BEFORE}--?{_NAME}\s+(?!--){_VALUE}""",
-        rf"""{_USER}(?P<secret>(?(quote)(?:(?!(?P=quote)).)+|[^\s"']+))""",
-        # what clients take by a letter
-        rf"""\b(?:mysql|mariadb)[\w-]*\s(?:[^|;&]{{0,400}}?\s)?-p{_VALUE}""",
-        rf"""\bsshpass\s(?:[^|;&]{{0,400}}?\s)?-p\s*{_VALUE}""",
-        rf"""\blogin\s(?:[^|;&]{{0,400}}?\s)?-p\s+{_VALUE}""",
-        rf"""\bredis-cli\s(?:[^|;&]{{0,400}}?\s)?-a\s+{_VALUE}""",
-        rf"""\b(?P<secret>{_ISSUED})""",
-    )
+_NOT_ITSELF: Final = frozenset({"file", "path", "dir", "stdin", "fd", "env", "name", "type", "ttl"})  # where it is, ...
+_HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+_ASSIGNED: Final = re.compile(r"(?<![\w.-])([\w.-]+)=")
+_HEADER: Final = re.compile(r"([\w.-]+):")
+_MEMBER: Final = re.compile(r"""(?<![\w.-])([\w.-]+)\\?["']\s*:\s*""")
+_MEMBER_VALUE: Final = re.compile(r"""\\"(?:(?!\\").)*(?:\\")?|"(?:\\.|[^"\\])*"?|'[^']*'?|[^\s,}\]]+""", re.DOTALL)
+_ISSUED: Final = re.compile(
+    r"\b(?:sk-[\w-]{6,}|(?:hf|gh[opusr]|github_pat)_\w{6,}|glpat-[\w-]{6,}|xox[a-z]-[\w-]{6,}|hvs\.[\w-]{6,}"
+    r"|(?:AKIA|ASIA)[A-Z0-9]{8,}|eyJ[\w-]{6,}(?:\.[\w-]*)*)",
+    re.IGNORECASE,
 )
 _REFERENCE: Final = re.compile(
-    rf"""\\?["']?(?:{_SCHEME}\s*)?(?:\$\w+|\$\{{\w+\}}|\$\(.*\)?|`.*)\\?["']?""", re.IGNORECASE | re.DOTALL
+    r"""\\?["']?(?:(?:bearer|basic|token|apikey)\s+)?(?:\$\w*|\$\{\w+\}|\$\(.*\)?|`.*)\\?["']?""",
+    re.IGNORECASE | re.DOTALL,
 )
+
+# What is given to these by `-u`, `-v`, `-l` is a user, a volume, a label.
+_SYSTEM: Final = frozenset(
+    {"docker", "docker-compose", "podman", "nerdctl", "crictl", "kubectl", "oc", "systemctl", "systemd-run"}
+    | {"journalctl", "sudo", "doas", "runuser", "setpriv", "chroot", "nsenter", "rsync", "scp", "ssh", "install"}
+)
+_GROUPS: Final = frozenset({"root", "docker", "users", "video", "render", "adm", "staff", "nogroup", "www-data"})
+_LABEL: Final = re.compile(r"-[lf]|--(?:selector|labels?|filter|field-selector)")
+_NAMED_SECRETS: Final = frozenset({"--secret", "--secret-add", "--secret-rm"})  # by the name that a runtime knows
+_LETTERS: Final = {  # options of one letter whose value is a secret, or holds one
+    "sshpass": "p", "login": "p", "redis-cli": "a", "ipmitool": "PkKy", "http": "a", "https": "a", "xh": "a",
+    "curl": "bUE", "ldapsearch": "w", "ldapmodify": "w", "mongo": "p", "mongosh": "p", "racadm": "p", "ilorest": "p",
+    "redfishtool": "p", "sqlcmd": "P", "unzip": "P", "zip": "P", "smbclient": "U", "rpcclient": "U", "winexe": "U",
+    "snmpset": "cAX", "snmpget": "cAX", "7z": "p", "supervisorctl": "p",
+}  # fmt: skip
+_ATTACHED: Final = re.compile(r"mysql|mariadb")  # theirs takes it only without a space
+_USER: Final = re.compile(r"-[sSfkLvig]*u|--(?:proxy-)?user")
+_USER_HERE: Final = re.compile(r"(?:-u|--(?:proxy-)?user=)[^:]")
+_FILE: Final = re.compile(r"[~.]{0,2}/[\w./@%+~-]+\.(?:pem|key|crt|cer|p12|pfx|pub)")
+_FROM_STDIN: Final = frozenset({"chpasswd", "passwd", "smbpasswd", "su", "kinit", "cryptsetup"})
+_SAYS: Final = frozenset({"echo", "printf"})
 
 
 def secrets_of_command(command: str) -> Iterator[str]:
@@ -64,18 +76,158 @@ def secrets_of_command(command: str) -> Iterator[str]:
         yield from dict.fromkeys((bare, *re.split(r"""["'\\\s]+""", bare)))
 
 
-def spans(command: str) -> list[tuple[int, int]]:
-    """Where they stand, from and to: in their order, none within another."""
-    found = [
-        match.span("secret")
-        for pattern in _SECRETS
-        for match in pattern.finditer(command)
-        if not _REFERENCE.fullmatch(match["secret"].strip())
-    ]
-    apart: list[tuple[int, int]] = []
-    for start, end in sorted(found):
+def spans(command: str) -> list[Span]:
+    """Where they stand, from and to: in their order, none within another. In time that grows with the command."""
+    issued = (token.span() for token in _ISSUED.finditer(command))
+    found = chain(_within(command, 0, len(command), 0), _members(command), issued)
+    apart: list[Span] = []
+    for start, end in sorted(span for span in found if _is_told(command, *span)):
         if apart and start < apart[-1][1]:
             apart[-1] = (apart[-1][0], max(end, apart[-1][1]))
         else:
             apart.append((start, end))
     return apart
+
+
+def _is_told(text: str, start: int, end: int) -> bool:
+    """Does the secret itself stand there, and not where to find it?"""
+    value = text[start:end].strip()
+    bare = value.strip("\"'\\")
+    return bool(bare) and not _REFERENCE.fullmatch(value) and not _FILE.fullmatch(bare)
+
+
+def _names_one(name: str) -> bool:
+    parts = re.split(r"[-_.]+", _HUMP.sub("_", name).lower())
+    return parts[-1] not in _NOT_ITSELF and any(map(_PART.fullmatch, parts))
+
+
+def _members(text: str) -> Iterator[Span]:
+    """Values in JSON objects, however the shell quotes them."""
+    at = 0
+    while (member := _MEMBER.search(text, at)) is not None:
+        at = member.end()
+        value = _MEMBER_VALUE.match(text, at) if _names_one(member[1]) else None
+        if value is not None:
+            yield value.span()
+            at = value.end()
+
+
+def _within(text: str, start: int, end: int, depth: int) -> Iterator[Span]:
+    before: list[Word] = []
+    for command in commands(text, start, end):
+        yield from _of_words(text, command, end if depth else command[-1].end)
+        if _reads_one(command):
+            yield from _on_stdin(text, before, command, end)
+        before = command
+        for word in command:
+            for inside in word.quoted if depth < DEEPEST else ():
+                yield from _within(text, *inside, depth + 1)
+
+
+def _of_words(text: str, command: Sequence[Word], upto: int) -> Iterator[Span]:
+    """What the words of one command say; a header goes on `upto` there."""
+    program = ""
+    before: Word | None = None
+    for word, after in zip(command, (*command[1:], None), strict=True):
+        name = word.bare.rpartition("/")[2]
+        program = name if name in _LETTERS or name in _SYSTEM or _ATTACHED.match(name) or name == "wget" else program
+        yield from _assigned(text, word, before, program)
+        if (value := _header(text, word, after, program, upto)) is not None:
+            yield value
+            if value[1] == upto:
+                return
+        yield from _option(word, after, before, program)
+        yield from _of_user(text, word, after, program)
+        yield from _by_letter(word, after, program)
+        before = word
+
+
+def _assigned(text: str, word: Word, before: Word | None, program: str) -> Iterator[Span]:
+    """`NAME=value`, also of an option."""
+    option = word.bare.partition("=")[0] if before is None or word.bare.startswith("--") else before.bare
+    if program in _SYSTEM and _LABEL.fullmatch(option):
+        return
+    unquoted = word.quoted[0][0] - 1 if word.quoted else word.end
+    for name in _ASSIGNED.finditer(text, word.start, unquoted):
+        if _names_one(name[1]):
+            yield name.end(), word.end
+            return
+
+
+def _header(text: str, word: Word, after: Word | None, program: str, upto: int) -> Span | None:
+    """`Name: value` to the end, or `Name:value`; what goes on like a path or a port is none."""
+    name = _HEADER.match(text, word.start, word.end)
+    if name is None or not _names_one(name[1]):
+        return None
+    value = text[name.end() : word.end]
+    if not value:
+        return None if after is None else (after.start, upto)
+    is_none = program in _SYSTEM or value.startswith("/") or re.fullmatch(r"\d{1,5}", value)
+    return None if is_none else (name.end(), word.end)
+
+
+def _option(word: Word, after: Word | None, before: Word | None, program: str) -> Iterator[Span]:
+    """`--name value`, and `set NAME value`."""
+    is_set = before is not None and before.bare == "set"
+    if after is None or not (word.bare.startswith("-") or is_set) or not re.fullmatch(r"[\w.-]+", word.bare):
+        return
+    if not _names_one(word.bare) or after.bare.startswith("--") or after.operator:
+        return
+    if program not in _SYSTEM or word.bare not in _NAMED_SECRETS:
+        yield after.start, after.end
+
+
+def _of_user(text: str, word: Word, after: Word | None, program: str) -> Iterator[Span]:
+    """`-u user:password`. Numbers are user:group, and what goes on like a URL or a path is no password."""
+    here = _USER_HERE.match(word.bare) is not None
+    given = word if here else after if _USER.fullmatch(word.bare) else None
+    if given is None or re.fullmatch(r"\d+:\d+", given.bare) or "://" in given.bare:
+        return
+    user, _, group = given.bare.partition(":")
+    if program in _SYSTEM and (group in {*_GROUPS, user} or group.isdigit()):
+        return
+    colon = text.find(":", given.start, given.end)
+    closing = given.quoted[-1][1] if given.quoted and text[given.end - 1] in "\"'" else given.end
+    whole = given.quoted[0] if given.quoted else (given.start, given.end)
+    if colon >= 0 and text[colon + 1 : colon + 2] != "/" and not _all_references(text[whole[0] : whole[1]]):
+        yield colon + 1, closing
+
+
+def _all_references(value: str) -> bool:
+    return all(map(_REFERENCE.fullmatch, value.split(":")))
+
+
+def _by_letter(word: Word, after: Word | None, program: str) -> Iterator[Span]:
+    """What clients take by a letter, with a space or without."""
+    option = word.bare[:2]
+    if _ATTACHED.match(program):
+        if option == "-p" and len(word.bare) > 2:
+            yield word.start + 2, word.end
+    elif option[:1] == "-" and option[1:] and option[1:] in _LETTERS.get(program, ""):
+        if len(word.bare) > 2:
+            yield word.start + 2, word.end
+        elif after is not None:
+            yield after.start, after.end
+
+
+def _reads_one(command: Sequence[Word]) -> bool:
+    """Does it take a password from its stdin?"""
+    named = {word.bare.rpartition("/")[2] for word in command}
+    flags = [word.bare for word in command if word.bare.startswith("-")]
+    by_flag = any("stdin" in flag or flag in {"--with-token", "--passphrase-fd"} for flag in flags)
+    asked = "sudo" in named and any(re.fullmatch(r"-[A-Za-z]*S[A-Za-z]*", flag) for flag in flags)
+    return by_flag or asked or bool(named & _FROM_STDIN)
+
+
+def _on_stdin(text: str, before: Sequence[Word], command: Sequence[Word], end: int) -> Iterator[Span]:
+    """What it is given there: said before the pipe, or after `<<<` and `<<`."""
+    if before and command[0].operator.strip() == "|" and before[0].bare in _SAYS:
+        for word in before[1:]:
+            if not word.bare.startswith(("-", "%")):
+                yield word.start, word.end
+    for word in command:
+        if word.operator == "<<<":
+            yield word.start, word.end
+        elif word.operator == "<<":
+            yield text.find("\n", word.end, end) + 1 or end, end
+            return

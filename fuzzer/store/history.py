@@ -151,6 +151,10 @@ class History:
         rows = self._rows(f"SELECT {columns} FROM deaths WHERE run = ? ORDER BY position", run)  # noqa: S608  (ours)
         return [Death(**{**dict(row), "corroboration": Corroboration(row["corroboration"])}) for row in rows]
 
+    def notes(self, run: str) -> list[str]:
+        """What the reader must know of the run, in the order in which it was noted."""
+        return [str(row["text"]) for row in self._rows("SELECT text FROM notes WHERE run = ? ORDER BY position", run)]
+
     def active_s(self, run: str) -> float:
         """Active seconds of the run up to the last row that was recorded."""
         return float(self._rows("SELECT coalesce(max(at_s), 0.0) AS at_s FROM timeline WHERE run = ?", run)[0]["at_s"])

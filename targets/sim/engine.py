@@ -17,13 +17,12 @@ from targets.sim.drafts import accepted_drafts, draw, processed
 from targets.sim.flight import Flight, Request
 from targets.sim.rulebook import Rulebook
 from targets.sim.rules import Value
+from targets.sim.voice import Voice
 from targets.sim.world import Rule, World
 
 EVERYBODY = 0  # no request's number: nobody in particular blocks the engine: it is wedged for ever
 PARTING_S = 0.02  # between an answer and a death that follows it: the answer gets out
 LONG_S = 1e9
-LOSSY = 1  # the text of a lossy drafter
-MOOD = 7  # sets the luck of moody requests apart from that of the rules
 
 
 class Engine:
@@ -40,7 +39,7 @@ class Engine:
         die: Callable[[Rule], NoReturn],
     ) -> None:
         self._world = world
-        self._words = words
+        self._voice = Voice(world, words, life)
         self._life = life
         self._emit = emit
         self._die = die
@@ -178,11 +177,11 @@ class Engine:
     def _decode(self, flight: Flight) -> Generator[float, None, Rule | None]:
         """Generate. Returns the rule that struck on the way, if one did."""
         request, names = flight.request, flight.names
-        drafts = accepted_drafts(self._world.draft, self._mark(request)) if self._world.draft else None
+        drafts = accepted_drafts(self._world.draft, self._voice.mark(request)) if self._world.draft else None
         pace_s = self._pace_s(request)
         done, step = 0, 1  # the prefill itself gives the first token
         while done < request.output:
-            flight.strayed = flight.strayed or (self._other_text(flight, drafted=step > 1) if done else 0)
+            flight.strayed = flight.strayed or (self._voice.strays(flight, drafted=step > 1) if done else 0)
             for _ in range(min(step, request.output - done)):
                 names["O"], names["T"] = done + 1, request.prompt + done + 1
                 if rule := self._rules.strikes("decode", names):
@@ -194,15 +193,6 @@ class Engine:
                 self.counters["steps"] += 1
                 step = 1 + (self._verify(flight, next(drafts)) if drafts else 0)
         return None
-
-    def _other_text(self, flight: Flight, *, drafted: bool) -> int:
-        """Which text other than its prompt's this request goes on with: its own, a lossy drafter's, or 0, none."""
-        luck = draw(self._world.seed, self._life, int(flight.names["N"]), MOOD)
-        if luck / 2**64 < self._world.nondeterministic:
-            return luck
-        draft = self._world.draft
-        lossy = draft is not None and draft.lossy_from is not None and flight.request.prompt >= draft.lossy_from
-        return LOSSY if lossy and drafted else 0
 
     def _pace_s(self, request: Request) -> float:
         """Seconds of one decode step: the same for all, but for the share that is slow."""
@@ -255,11 +245,7 @@ class Engine:
         )
 
     def _emit_token(self, flight: Flight, index: int) -> None:
-        other = (flight.strayed,) if flight.strayed else ()
-        token, text = self._words[draw(self._mark(flight.request), index, *other) % len(self._words)]
-        if garble := flight.modified("garble"):
-            first = self._words[0][1]
-            text = {"empty": "", "replacement": "\ufffd", "nan": " NaN", "repeat": first}[garble.garble]
+        token, text = self._voice.word(flight, index)
         self._emit({"id": flight.request.id, "event": "token", "token": token, "text": text})
 
     def _usage(self, flight: Flight) -> dict[str, int]:
@@ -273,16 +259,12 @@ class Engine:
             "accepted": flight.accepted,
         }
 
-    def _mark(self, request: Request) -> int:
-        """A number that stands for the prompt: the same prompt gets the same answer."""
-        return draw(self._world.seed, request.prompt, *request.ids[:32])
-
     def _names(self, request: Request, ordinal: int, now: float) -> dict[str, Value]:
         draft = self._world.draft
         distinct = len(set(request.ids)) / len(request.ids) if "CONTENT" in self._rules.reads and request.ids else 1.0
         output = request.output
         if draft and "PROCESSED" in self._rules.reads:
-            output = processed(draft, self._mark(request), request.output)
+            output = processed(draft, self._voice.mark(request), request.output)
         return {
             "P": request.prompt,
             "O": request.output,

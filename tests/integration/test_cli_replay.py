@@ -71,6 +71,22 @@ async def test_a_death_repeats_and_is_recorded_as_a_run_of_its_own(died: str, tm
     assert audit(tmp_path / "runs.db").sound
 
 
+async def test_a_command_that_held_a_secret_is_asked_for_again_and_not_run(tmp_path: Path) -> None:
+    helped = tmp_path / "helped"
+    async with running(World.from_dict(SMALL)) as simulation:
+        flags = CommonFlags(url=simulation.url, db=tmp_path / "runs.db", on_death="true --token pA55-7391")
+        result = await play(flags, lo=200, hi=400, resolution=64, confidence=0.5)
+        last = f"{result.run_row.run}:{next(seen.seq for seen in result.observations if seen.deaths)}"
+        without = await quick(tmp_path, "replay", last)
+        again = await quick(tmp_path, "replay", last, "--on-death", f"touch {shlex.quote(str(helped))}")
+    said = f"run {result.run_row.run} had a --on-death with a secret in it: the record keeps none"
+    assert (without.returncode, again.returncode) == (0, 0)
+    assert said in without.stderr.decode()
+    assert "(give it again: --on-death CMD)" in without.stderr.decode()
+    assert said not in again.stderr.decode()
+    assert helped.exists()
+
+
 async def test_what_does_not_repeat_is_bad_news(died: str, tmp_path: Path) -> None:
     async with running(World.from_dict(WELL)) as simulation:
         done = await quick(tmp_path, "replay", died, "--url", simulation.url)

@@ -11,11 +11,12 @@ import pytest
 from fuzzer.cli import exits, questions, session
 from fuzzer.cli.flags import CommonFlags
 from fuzzer.counting import SHORT_LENGTHS
-from fuzzer.errors import RunStopped
+from fuzzer.errors import Interrupted, RunStopped
 from fuzzer.finding import FindingKind, Halt
 from fuzzer.model import Outcome, Settings
 from fuzzer.prompts import PromptSource
 from fuzzer.rig import Rig
+from fuzzer.store import History
 from fuzzer.tuning import tune
 from targets.detect import connect
 from tests.integration.playing import play
@@ -105,6 +106,45 @@ async def test_what_is_shortened_above_a_limit_stays_truncated(shortened: Count,
         stage.asks = 1_000
         seen = await probe(tmp_path, stage)
     assert seen.outcome is Outcome.TRUNCATED
+
+
+async def test_what_told_the_counts_is_on_record(tmp_path: Path) -> None:
+    async with staged(counting(lambda n: int(0.9 * n)), long=1) as stage:
+        seen = await probe(tmp_path, stage)
+    with History.open(tmp_path / "runs.db") as history:
+        run = history.get("last")
+        sent = [row["what"] for row in history.timeline(run.run) if row["kind"] == "canary"]
+    assert sent == ["after-probe: fine", "recount: fine", "recount: fine"]
+    assert (seen.canaries, run.canaries, len(stage.lengths)) == (3, 3, run.probes + run.canaries)
+
+
+async def test_so_is_what_made_texts_fit(tmp_path: Path) -> None:
+    async with staged(pages=NO_TOKENIZER) as stage:
+        await probe(tmp_path, stage)
+    with History.open(tmp_path / "runs.db") as history:
+        run = history.get("last")
+    assert len(stage.lengths) == run.probes + run.canaries
+
+
+async def test_an_interruption_is_heard_while_short_prompts_are_counted(tmp_path: Path) -> None:
+    """The probe whose count they were to explain is no evidence then."""
+    stop, counted = anyio.Event(), counting(lambda n: int(0.9 * n))
+
+    async def act(writer: Writer, asked: Mapping[str, Any]) -> None:
+        if len(asked["prompt"]) == SHORT_LENGTHS[0]:
+            stop.set()
+            await anyio.sleep(60)
+        await counted(writer, asked)
+
+    async with staged(act, long=1) as stage:
+        flags = CommonFlags(url=stage.url, db=tmp_path / "runs.db", output_tokens=8, timeout_s=60.0)
+        async with session.opened(flags, pace=QUICK, sample_s=0.05) as opened:
+            with anyio.fail_after(20), pytest.raises(Interrupted):
+                await opened.run("probe", questions.to_probe(opened, 300), [], stop)
+    with History.open(tmp_path / "runs.db") as history:
+        run = history.get("last")
+        (seen,) = history.observations(run.run)
+    assert (run.status, seen.outcome, seen.canaries, run.canaries) == ("interrupted", Outcome.ABANDONED, 2, 2)
 
 
 async def test_a_truncation_below_lo_keeps_its_edge_and_costs_two_short_prompts(tmp_path: Path) -> None:

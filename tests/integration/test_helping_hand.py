@@ -93,11 +93,36 @@ async def test_of_much_that_is_printed_only_the_end_is_read_and_no_secret_of_the
     assert "planted" not in told.said
 
 
+async def test_of_what_it_prints_only_the_end_is_kept_and_nothing_blocks(tmp_path: Path) -> None:
+    """Neither the shell, nor what it leaves behind: that is read on, into nothing, and never into a file."""
+    go, spoken = tmp_path / "go", tmp_path / "spoken"
+    engine = f"(until [ -e '{go}' ]; do sleep 0.05; done; head -c 9000000 /dev/zero; echo $? > '{spoken}')"
+    with anyio.fail_after(20):
+        ended = await run(
+            f"head -c 9000000 /dev/zero; readlink /proc/self/fd/1; {engine} &", within_s=60, tail_bytes=20
+        )
+        go.touch()
+        assert await there(spoken) == "0\n"
+    assert ended.said.strip("\0").startswith("pipe:")
+
+
+async def test_an_engine_left_behind_outlives_us(tmp_path: Path) -> None:
+    """It goes on printing after the process that ran the command has gone."""
+    go, spoken = tmp_path / "go", tmp_path / "spoken"
+    engine = f"(until [ -e '{go}' ]; do sleep 0.05; done; head -c 200000 /dev/zero && echo ok > '{spoken}') &"
+    script = (
+        f"import anyio; from fuzzer.command import run; anyio.run(lambda: run({engine!r}, within_s=9, tail_bytes=9))"
+    )
+    await anyio.run_process([sys.executable, "-c", script], env={**os.environ, "PYTHONPATH": str(ROOT)})
+    go.touch()
+    assert await there(spoken) == "ok\n"
+
+
 async def test_a_shell_that_cannot_be_started_raises_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tempfile.tempdir", "/nowhere")
-    ended = await run("true", within_s=1, tail_bytes=100)
-    assert ended.code == 127
-    assert "No such file" in ended.said
+    long = await run(f": {'x' * 200_000}", within_s=1, tail_bytes=100)
+    assert long == Ended(127, "Argument list too long")
+    monkeypatch.setattr("sys.executable", "/nowhere")
+    assert await run("true", within_s=1, tail_bytes=100) == Ended(127, "No such file or directory")
 
 
 async def test_a_log_command_that_never_ends_is_read_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

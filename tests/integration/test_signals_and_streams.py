@@ -77,6 +77,14 @@ async def test_a_result_that_finds_no_room_is_told_and_costs_the_record_nothing(
         assert (ended.returncode, ended.stderr.decode()) == (2, f"{FULL}\n"), command
 
 
+@pytest.mark.parametrize("asked", ["--help", "-V", "bisect --help", "config -h"])
+async def test_help_is_a_result_like_any_other(asked: str, tmp_path: Path) -> None:
+    full = await shell(tmp_path, *asked.split(), closed="> /dev/full")
+    assert (full.returncode, full.stderr.decode()) == (2, f"{FULL}\n")
+    gone = await shell(tmp_path, *asked.split(), closed="| true; exit ${PIPESTATUS[0]}")
+    assert (gone.returncode, gone.stderr) == (0, b"")
+
+
 async def test_a_fault_comes_before_the_room_that_is_missing_to_tell_it(tmp_path: Path) -> None:
     ended = await shell(tmp_path, "probe", "9", "--url", "http://127.0.0.1:9", "--json", closed="> /dev/full")
     room, fault = ended.stderr.decode().splitlines()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import time
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -121,6 +123,81 @@ def test_a_command_keeps_its_shape_and_loses_its_secrets(command: str, shown: st
 )
 def test_a_command_without_a_secret_stays_as_it_is(command: str) -> None:
     assert masked_command(command) == command
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
+        "ipmitool -I lanplus -H h -U admin -P «pA55-7391» power cycle",
+        "echo «pA55-7391» | sudo -S systemctl restart vllm",
+        "printf '%s' «pA55-7391» | docker login -u me --password-stdin",
+        "sudo -kS reboot <<< «pA55-7391»",
+        "sudo -S reboot <<END\n«pA55-7391\nEND»",
+        "ssh box 'echo «pA55-7391» | sudo -S reboot'",
+        "http -a «admin:pA55-7391» POST h/restart",
+        "curl -b «sid=pA55-7391» h",
+        "curl --cookie «'sid=pA55-7391; a=b'» h",
+        "curl -U «proxy:pA55-7391» -u a:«b» h",
+        "curl -X POST -uadmin:«pA55-7391» h",
+        "docker exec -u root:root box curl -u ops:«pA55-7391» h",
+        "docker exec box client -u ops:«pA55-7391» h",
+        "docker run -e HF_TOKEN=«pA55-7391» image",
+        "kubectl set env deploy/vllm HF_TOKEN=«pA55-7391»",
+        "kubectl create secret generic x --from-literal=password=«pA55-7391»",
+        "helm upgrade vllm --set hfToken=«pA55-7391»",
+        "aws configure set aws_secret_access_key «pA55-7391»",
+        "racadm -r h -u root -p «pA55-7391» serveraction powercycle",
+        "openssl rsautl -passin pass:«pA55-7391»",
+        "smbclient -U «user%pA55-7391» //h/x",
+        "plink -pw «pA55-7391» box restart",
+        "TOKEN=«${TOKEN:-pA55-7391}» ./restart",
+        """sh -c "curl -d '{\\"apiKey\\": «\\"pA55-7391\\"»}' h\"""",
+        "curl -H Authorization:«\\ Bearer\\ pA55-7391» h",
+        "(cd /srv; KEY=«pA55-7391» ./restart) || exit 1",
+        "./restart --token=«'pA55-7391'» # don't ask",
+    ],
+)
+def test_a_secret_is_found_wherever_the_usual_clients_take_one(marked: str) -> None:
+    assert masked_command(re.sub("[«»]", "", marked)) == re.sub("«[^»]*»", MASK, marked)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "docker run -d -v /data/keys:/keys -v keys:/keys:ro -u root:root -l key=a image",
+        "docker ps -q --filter label=key=vllm | xargs docker restart --time 30",
+        "docker exec -u vllm:docker vllm pkill -f EngineCore",
+        "docker run -d --env-file /run/secrets/env -e HF_TOKEN registry/auth:1.2 serve",
+        "docker compose -p auth -f /srv/token/compose.yml up -d --force-recreate vllm",
+        "podman run --secret hf,type=mount image",
+        "kubectl rollout restart deploy/vllm -n auth && kubectl rollout status deploy/vllm -n auth",
+        "kubectl delete pod -l app=vllm,key=a --force --grace-period=0",
+        "kubectl get pods --selector=token=a -o name",
+        "kubectl logs -p vllm-0 -c auth --tail=500",
+        "kubectl --client-key=/etc/k8s/ops.pem delete pod vllm-0",
+        "kubectl -n prod exec vllm-0 -- kill 1",
+        "systemctl --user restart vllm@auth.service",
+        "sudo -u vllm systemctl restart vllm",
+        "sudo systemctl start vllm; sleep 5; journalctl -u vllm -n 20 --no-pager",
+        "ssh -i ~/.ssh/key ops@box 'docker restart vllm'",
+        "tmux send-keys -t auth:0 'vllm serve m' Enter",
+        "nvidia-smi -r -i 0 && supervisorctl restart vllm",
+        "curl -sS --cert /etc/ops.pem -X POST http://h:8000/restart",
+    ],
+)
+def test_the_usual_restarts_hold_no_secret(command: str) -> None:
+    """Else a run that was interrupted could not go on without being told the command again."""
+    assert masked_command(command) == command
+
+
+@pytest.mark.parametrize(
+    "unit", ["a-", "key.", "token: ", "key=$(", "'", '"', "'key': ", 'key=\\"', "eyJa-", "-u a:", "<<"]
+)
+def test_the_time_that_it_takes_grows_with_the_command_and_no_faster(unit: str) -> None:
+    """As long as the kernel takes one. A square of that is more than a minute."""
+    began = time.process_time()
+    masked_command(f"sudo -S {unit * (120_000 // len(unit))}")
+    assert time.process_time() - began < 10
 
 
 @calm
