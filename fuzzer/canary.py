@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from fuzzer.evidence import Canary
-from fuzzer.garble import garbled
+from fuzzer.garble import garbled, spoken
 from fuzzer.model import Baseline
 from fuzzer.prompts.errors import TokenizerLost
 from fuzzer.watch import ABSENT_S
@@ -23,7 +23,7 @@ from targets.bodies import visible
 if TYPE_CHECKING:
     from fuzzer.prompts import PromptSource
     from fuzzer.prompts.recipe import Recipe
-    from targets.base import Reply, Target
+    from targets.base import Prompt, Reply, Target
 
 TOKENS_IN = 16
 TOKENS_OUT = 8
@@ -73,18 +73,21 @@ async def _once(target: Target, prompts: PromptSource, recipe: Recipe, deadline_
         prompt = await prompts.rebuild(recipe)
     except TokenizerLost as lost:  # its first words were never counted, and whoever could is away
         return replace(_read(target, lost.reply, time.monotonic() - began), ok=False)
-    generation = Generation(prompt, TOKENS_OUT, stream=False, ignore_eos=target.traits.ignore_eos)
+    _, canary = await ask(target, prompt, TOKENS_OUT, deadline_s)
+    return canary
+
+
+async def ask(target: Target, prompt: Prompt, tokens_out: int, deadline_s: float) -> tuple[Reply | None, Canary]:
+    """One small generation, and what is kept of it. The reply is None where none came within `deadline_s` seconds."""
+    generation = Generation(prompt, tokens_out, stream=False, ignore_eos=target.traits.ignore_eos)
     began = time.monotonic()
-    with anyio.move_on_after(deadline_s) as scope:
+    with anyio.move_on_after(deadline_s):
         reply = await target.generate(generation, target.encode(generation))
-    took = time.monotonic() - began
-    if scope.cancelled_caught:
-        return Canary(ok=False, duration_s=took, fault="timeout", timed_out=True)
-    return _read(target, reply, took)
+        return reply, _read(target, reply, time.monotonic() - began)
+    return None, Canary(ok=False, duration_s=time.monotonic() - began, fault="timeout", timed_out=True)
 
 
 def _read(target: Target, reply: Reply, took: float) -> Canary:
-    given = reply.usage.completion_tokens
     ok = reply.status == 200 and reply.error is None and reply.complete and (reply.events > 0 or bool(reply.text))
     return Canary(
         ok=ok,
@@ -94,5 +97,5 @@ def _read(target: Target, reply: Reply, took: float) -> Canary:
         busy=not ok and target.overload(reply) is not None,
         error=(reply.error.message if reply.error else visible(reply.excerpt))[:200] if not ok else "",
         text=reply.text[:200],
-        garble=(garbled(reply.text, TOKENS_OUT if given is None else given, Baseline()) or "") if ok else "",
+        garble=(garbled(reply.text, spoken(reply, TOKENS_OUT), Baseline()) or "") if ok else "",
     )

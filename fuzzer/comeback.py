@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from fuzzer.rig import Rig
     from fuzzer.standing import Standing
 
+SAME_WINDOW = 0.05  # a limit that is fitted to the memory that is free moves a little with each start
+
 
 class Journal(account.Journal, Protocol):
     """Where it is recorded. Every call has reached the disk when it returns."""
@@ -114,12 +116,15 @@ class Comeback:
     async def _compare(self) -> None:
         """Whoever started the engine again may have given it another window: then a finding would speak for both.
 
-        Raises AnotherEngine where it is another version: what was observed does not speak for that.
+        Raises AnotherEngine where it is another version, or another window by more than what fits its memory may move:
+        what was observed does not speak for that.
         """
         version = await self.rig.target.version() if self.rig.version else None
         if version and version != self.rig.version:
             raise AnotherEngine(self.rig.target.url, ("version", self.rig.version, version))
         was, now = self.rig.limit, await self.rig.target.limit()
+        if was and now and abs(now - was) > SAME_WINDOW * was:
+            raise AnotherEngine(self.rig.target.url, ("limit", was, now))
         if was and now and was != now:
             self._note(f"the target advertised a limit of {was} tokens; since it came back it is {now}")
 

@@ -147,7 +147,7 @@ class Driver:
         started_s = self.now()
         self.journal.intend(prepared, started_s)
         deadline_s = self.standing.deadline_s(in_flight(spec), self.rig.settings.timeout_s)
-        self.emit(ProbeStarted(seq, spec, deadline_s))
+        self.emit(ProbeStarted(seq, spec, deadline_s, leaves=instead is None))
         evidence, verdict = await self._ask(prepared, instead)
         verdict = self._with_unseen_deaths(verdict, evidence)
         words = await self._last_words(verdict)

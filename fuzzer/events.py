@@ -28,9 +28,12 @@ class RunStarted:
 
 @dataclass(frozen=True, slots=True)
 class ProbeStarted:
+    """`leaves` is False where its text only went to be tokenized, and was lost there."""
+
     seq: int
     spec: ProbeSpec
     deadline_s: float
+    leaves: bool = True
 
 
 @dataclass(frozen=True, slots=True)

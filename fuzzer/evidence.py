@@ -70,6 +70,9 @@ class Evidence:
     canary: Canary | None = None
     baseline: Baseline | None = None
     limit: int | None = None
+    longest_total: int = 0  # prompt + output tokens of the longest answer of this run that came whole
+    clamped_total: int | None = None  # the least prompt + output at which this run took an answer for clamped
+    goes_on: bool = False  # the target was told to go on past the model's own end, and is of a kind that does
     replicas: bool = False  # more than one process behind the URL: metrics are no evidence
     served_before: bool = False  # a canary sang, or the engine was seen to be back, right before this probe
     companions: int = 0  # requests of our own that were in flight beside it
@@ -78,6 +81,7 @@ class Evidence:
     companions_turned_away: tuple[str, ...] = ()  # what those were told that it refused: they were not there
     away_s: float = 0.0  # how long we ourselves were not running while it was open: suspended, or stopped
     short_counts: tuple[tuple[int, int], ...] = ()  # (sent, counted) of short prompts, where its own count looks odd
+    recounts: tuple[Canary, ...] = ()  # the requests that told those
     recent_cuts_s: tuple[float, ...] = ()  # when earlier streams of this run were cut, in seconds since their begin
 
 

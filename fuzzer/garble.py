@@ -11,18 +11,34 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from fuzzer.model import Baseline
+    from targets.base import Reply
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
-_ONE_UNIT = re.compile(r"\s*(\S.{0,23}?|\S)\s*(?:\1\s*){7,}\S{0,24}\s*", re.DOTALL)
+_ONE_UNIT = re.compile(r"\s*(\S.{0,39}?|\S)\s*(?:\1\s*){7,}\S{0,40}\s*", re.DOTALL)
 # "www", "..." and "==" are ordinary text
-_RUN = re.compile(r"(\S{3,24}?)(?:\s*\1){3,}|(\S{1,2}?)(?:\s*\2){11,}", re.DOTALL)
+_RUN = re.compile(r"(\S{3,40}?)(?:\s*\1){3,}|(\S{1,2}?)(?:\s*\2){11,}", re.DOTALL)
 _WORD = re.compile(r"\w+|[^\w\s]")
+# Tokens that no answer is to show: special ones, and bytes that were never put together.
+_LEAKED = re.compile(
+    r"<\|[^|<>\s]{1,48}\|>|<(?:pad|unk|mask|bos|eos|s|/s|unused\d{1,5})>|\[(?:PAD|UNK|MASK|CLS|SEP)\]|<0x[0-9A-F]{2}>"
+)
 _NAN = re.compile(r"^\W*(?:nan\W*){2,}$", re.IGNORECASE)
 # Decoding that breaks some tokens in says good words first, then one token to the end. All of it must hold:
-LONGEST_UNIT = 24  # characters: longer than nearly every token
+LONGEST_UNIT = 40  # characters: longer than nearly every token, special ones among them
 FEWEST_IN_A_RUN = 12  # rulers, dots and laughter of ordinary text are shorter
 MOST_GOOD_WORDS = 16  # a greedy loop may come after many words; what breaks at a prompt's length breaks early
 GOOD_SHARE = 4  # and at most one in so many of the tokens: more words leave room for a ruler that is one token
+
+
+def spoken(reply: Reply, asked: int) -> int:
+    """Output tokens that a text is judged by: as the server told, else as they came in a stream, else as asked.
+
+    An answer that ended by itself before it said anything had room for all of them.
+    """
+    told, events = reply.usage.completion_tokens, reply.events
+    if reply.finish_reason == "stop" and not reply.text.strip():
+        return asked
+    return told or (events if told is not None or events > 1 else asked)
 
 
 def garbled(text: str, tokens: int, baseline: Baseline) -> str | None:
@@ -33,6 +49,8 @@ def garbled(text: str, tokens: int, baseline: Baseline) -> str | None:
         return "the answer is mostly replacement characters"
     if _NAN.match(text):
         return "the answer is NaN"
+    if not baseline.leaks and leaks(text):
+        return "the answer is special tokens for the most part"
     return None if baseline.repeats else _loop(text, tokens)
 
 
@@ -42,6 +60,12 @@ def repeats(text: str) -> bool:
     Such a model loops by nature.
     """
     return bool(_RUN.search(text[:2048]) or _ONE_UNIT.fullmatch(text[:2048]))
+
+
+def leaks(text: str) -> bool:
+    """True where a text is special tokens for the most part, by their names."""
+    leaked = sum(len(found[0]) for found in _LEAKED.finditer(text))
+    return 2 * leaked > len(text.strip())
 
 
 def _loop(text: str, tokens: int) -> str | None:

@@ -53,10 +53,11 @@ class StoreJournal:
             if (poll.status, poll.fault) != self._health:
                 self._health = (poll.status, poll.fault)
                 self.store.health(self.run, poll, at_s=observation.started_s + poll.at_s)
+        at_s, seq = observation.ended_s, observation.seq
         if evidence.canary is not None:
-            self.store.canary(
-                self.run, evidence.canary, at_s=observation.ended_s, purpose="after-probe", seq=observation.seq
-            )
+            self.store.canary(self.run, evidence.canary, at_s=at_s, purpose="after-probe", seq=seq)
+        for canary in evidence.recounts:
+            self.store.canary(self.run, canary, at_s=at_s, purpose="recount", seq=seq)
 
     def died(self, seq: int, verdict: Verdict, signature: str, at_s: float, last_words: str = "") -> None:
         blamed = seq if verdict.blames == "this" else None

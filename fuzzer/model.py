@@ -128,10 +128,12 @@ class Baseline:
     has_text: bool = True
     repeats: bool = False  # even good answers run one token over and over: then a repetition says nothing
     has_replacement: bool = False  # replacement characters even in good answers: then they say nothing
+    leaks: bool = False  # even good answers show special tokens: then they say nothing
     full_output: bool = True  # good answers had as many tokens as asked: then fewer say something
     canary_has_text: bool = False  # no canary after a good answer was garbage: then one that is says something
     mean_acceptance_length: float | None = None
     model: str = ""  # who gave the good answers, by their own word
+    deployment: str = ""  # which of those behind a gateway that was, by the gateway's
 
 
 @dataclass(frozen=True, slots=True)

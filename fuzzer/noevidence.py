@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from fuzzer.evidence import Verdict
 from fuzzer.model import Corroboration, Outcome
 from fuzzer.vitals import death_proof, health_went_down, line_was_lost, serves, survival_proof, way_is_shut
-from fuzzer.wording import names_nobody, words
+from fuzzer.wording import names_nobody, refuses_by_failure, words
 from targets.base import Fault
+from targets.gateways import asked_again, deployment
 from targets.refusals import names_overload
 from targets.scrape import went_on
 
@@ -23,13 +24,20 @@ if TYPE_CHECKING:
 SAME_CLOCK = 0.05
 SHORTEST_CLOCK_S = 1.0  # no proxy's deadline is shorter
 LOST_STATUS = {502, 503, 520}  # how proxies say that they lost who is behind them
+_REFUSING = {400, 422}
 _SHUT_ON_NOBODY = {400, 403, 404}
 _SHUT = {"auth", "redirect", "not-found"}  # not by the length: the way itself is shut
 _HIDES_A_FAILURE = {"broken", "deadline", "blocked", "body-limit"}
 NOT_TAKEN = "the target does not take this request: try --mode text, or another --content"
-_FOR_ITS_SIZE = (
+IDS_REFUSED = "send text: --mode text"
+FOR_ITS_SIZE = (
     "what is shorter passes with the same key and --url, so it is a limit on request bodies, or a firewall: raise it "
     "(AWS WAF's SizeRestrictions_BODY, IIS's maxAllowedContentLength), or ask the engine itself by its own --url"
+)
+
+SENT_ELSEWHERE = (
+    "what is shorter is answered here, so it is a gateway's deadline, after which the answer waits elsewhere: raise "
+    "that, or ask the engine itself by its own --url"
 )
 
 
@@ -107,6 +115,18 @@ def turned_away(e: Evidence) -> Verdict | None:
     return Verdict(Outcome.INFRA, f"the way to the engine is shut: {shut}", next_step=step, unusable=True)
 
 
+def ids_refused(e: Evidence) -> Verdict | None:
+    """The first ids of all are refused, and so are the canary's: it is their kind that is not taken."""
+    status = e.reply.status
+    if e.spec.mode != "ids" or e.baseline is not None or e.served_before or status not in _REFUSING:
+        return None
+    if e.refusal is not None or refuses_by_failure(e.reply) or e.canary is None or e.canary.status != status:
+        return None
+    said = f": {said}" if (said := words(e.reply)) else ""
+    why = f"the target refuses token ids (HTTP {status}{said})"
+    return Verdict(Outcome.INFRA, why, next_step=IDS_REFUSED, unusable=True) if death_proof(e) is None else None
+
+
 def _may_be_nobody(e: Evidence) -> bool:
     """Was the probe lost, and is the canary told that there is nobody? Where the same process goes on, somebody is.
 
@@ -133,9 +153,11 @@ def door(e: Evidence) -> Verdict | None:
     if sign.kind in _HIDES_A_FAILURE and not serves(e):
         return None
     said = f": {said}" if (said := words(e.reply)) else ""
-    if sign.kind in {"auth", "not-found"} and e.baseline is not None and e.canary is not None and e.canary.ok:
-        reason = f"{sign.product} answered HTTP {e.reply.status} to this prompt alone{said}"
-        return Verdict(Outcome.INFRA, reason, next_step=_FOR_ITS_SIZE)
+    if sign.kind in _SHUT and e.baseline is not None and e.canary is not None and e.canary.ok:
+        late = sign.kind == "redirect"
+        after = f" after {e.reply.ended_s:.1f} s" if late else ""
+        reason = f"{sign.product} answered HTTP {e.reply.status} to this prompt alone{after}{said}"
+        return Verdict(Outcome.INFRA, reason, next_step=SENT_ELSEWHERE if late else FOR_ITS_SIZE)
     seconds = f" after {e.reply.ended_s:.1f} s" if sign.kind == "deadline" else ""
     return Verdict(
         Outcome.INFRA,
@@ -146,13 +168,25 @@ def door(e: Evidence) -> Verdict | None:
 
 
 def answered_by_another(e: Evidence) -> Verdict | None:
-    """A gateway that falls back to another model hides what became of ours, canary and all."""
-    ours = e.baseline.model if e.baseline is not None else ""
-    alike = _bare(ours) == _bare(e.reply.model)
-    if not ours or not e.reply.model or alike or death_proof(e) is not None:
+    """A gateway that falls back to another model, or asks again, hides what became of ours, canary and all."""
+    if death_proof(e) is not None or e.reply.status != 200:
         return None
-    step = "switch the gateway's fallbacks off, or ask the engine itself by its own --url"
-    return Verdict(Outcome.INFRA, f"{e.reply.model} answered in the place of {ours}", next_step=step)
+    why = _stranger(e) or asked_again(e.reply.headers)
+    if why is None:
+        return None
+    step = "switch the gateway's fallbacks and retries off, or ask the engine itself by its own --url"
+    return Verdict(Outcome.INFRA, f"a gateway answered, and {why}", next_step=step)
+
+
+def _stranger(e: Evidence) -> str | None:
+    """Who answered instead of the one that answered the short prompts, or None."""
+    if e.baseline is None:
+        return None
+    model, now = e.baseline.model, deployment(e.reply.headers)
+    if model and e.reply.model and _bare(model) != _bare(e.reply.model):
+        return f"{e.reply.model} answered in the place of {model}"
+    before = e.baseline.deployment
+    return f"deployment {now} answered in the place of {before}" if before and now and now != before else None
 
 
 def _bare(model: str) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from fuzzer.garble import REPLACEMENT, repeats
+from fuzzer.garble import REPLACEMENT, leaks, repeats
 from fuzzer.model import Baseline, Generated, Observation, Outcome
 from fuzzer.noevidence import cut_late
 from targets.bodies import visible
+from targets.gateways import deployment
 from targets.scrape import counted
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def observe(
         incarnation=standing.incarnation,
         ordinal=standing.ordinal,
         fresh=standing.fresh,
-        canaries=1 if e.canary is not None else 0,
+        canaries=int(e.canary is not None) + len(e.recounts),
         draft=e.draft,
         retry_after_s=verdict.retry_after_s,
         next_step=verdict.next_step,
@@ -111,8 +112,10 @@ def _yardstick(e: Evidence) -> Baseline:
         has_text=bool(reply.text.strip()),
         repeats=repeats(reply.text),
         has_replacement=REPLACEMENT in reply.text,
+        leaks=leaks(reply.text),
         full_output=given is not None and given >= e.spec.output_tokens,
         canary_has_text=e.canary is not None and e.canary.ok and not e.canary.garble,
         mean_acceptance_length=e.draft.mean_acceptance_length if e.draft else None,
         model=reply.model,
+        deployment=deployment(reply.headers),
     )

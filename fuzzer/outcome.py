@@ -10,9 +10,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fuzzer import noevidence
-from fuzzer.counting import ASK_THE_ENGINE, of_another_tokenizer
+from fuzzer.answered import answered
 from fuzzer.evidence import Verdict
-from fuzzer.garble import garbled
 from fuzzer.model import Corroboration, Outcome
 from fuzzer.vitals import (
     canary_fails,
@@ -26,17 +25,15 @@ from fuzzer.vitals import (
     silent_before,
     survival_proof,
 )
-from fuzzer.wording import refuses_by_failure, says_dead, tells_of_length, words
+from fuzzer.wording import refuses_by_failure, says_dead, tells_of_length, tells_of_tokens, words
+from targets.proxies import is_engines_shape
+from targets.refusals import names_a_rate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fuzzer.evidence import Evidence
 
-# How far under the limit a total may end and still be a clamp: llama.cpp stops one short of its context.
-CLAMP_SLACK = 1
-# A unique head keeps a cache from hiding the prefill; where one hides so much of it all the same, nothing was shown.
-CACHED_SHARE = 0.5
 _REFUSING = {400, 413, 422}
 
 
@@ -108,15 +105,7 @@ def _answered(e: Evidence) -> Verdict | None:
     reply = e.reply
     if reply.status != 200 or reply.error is not None or not (reply.complete or reply.stopped):
         return None
-    return (
-        _aftermath(e, "a complete answer")
-        or _company_failed(e)
-        or _hidden(e)
-        or _shortened(e)
-        or _garbage(e)
-        or _slow_drafter(e)
-        or _pass(e)
-    )
+    return _aftermath(e, "a complete answer") or answered(e)
 
 
 def _aftermath(e: Evidence, what: str) -> Verdict | None:
@@ -130,100 +119,6 @@ def _aftermath(e: Evidence, what: str) -> Verdict | None:
     return None
 
 
-def _company_failed(e: Evidence) -> Verdict | None:
-    """What fails a neighbour in the batch is a failure under the probe's conditions, whoever got the answer.
-
-    Without the neighbours that it was to have, an answer shows nothing.
-    """
-    if e.companion_faults:
-        return Verdict(Outcome.ERROR, f"a complete answer, but {e.companion_faults[0]}; the engine lives on")
-    if e.companions_turned_away:
-        step = "ask for fewer --companions, or for a shorter --companion-length"
-        return Verdict(Outcome.INFRA, f"a complete answer, but {e.companions_turned_away[0]}", next_step=step)
-    return None
-
-
-def _hidden(e: Evidence) -> Verdict | None:
-    """A cold probe whose prompt came out of a cache was not prefilled: its pass is none."""
-    cached = e.reply.usage.cached_tokens or 0
-    sent_before = e.spec.compared is not None and e.spec.compared > 1  # an engine without salts remembers it
-    if e.spec.cache != "cold" or sent_before or cached <= CACHED_SHARE * e.sent_tokens:
-        return None
-    return Verdict(Outcome.ABANDONED, f"{cached} of {e.sent_tokens} prompt tokens came out of a cache, unasked")
-
-
-def _shortened(e: Evidence) -> Verdict | None:
-    usage = e.reply.usage
-    expected = e.sent_tokens + (e.offset or 0)
-    certain = not e.estimated or e.offset is not None
-    if usage.prompt_tokens is None and e.offset is not None and e.spec.stop_after is None:
-        return Verdict(
-            Outcome.INFRA,
-            "answered, but the server no longer says how many prompt tokens it read, as it did before",
-            next_step="whether it shortened the prompt cannot be known: ask the engine without what drops its usage",
-        )
-    if (another := of_another_tokenizer(e)) is not None:
-        return Verdict(Outcome.INFRA, another, next_step=ASK_THE_ENGINE)
-    if usage.prompt_tokens is not None and certain and usage.prompt_tokens < expected:
-        return Verdict(Outcome.TRUNCATED, f"{expected} prompt tokens sent, {usage.prompt_tokens} counted by the server")
-    if _short_output(e) and not _clamped(e):
-        asked, got = e.spec.output_tokens, usage.completion_tokens
-        return Verdict(Outcome.TRUNCATED, f"{asked} output tokens asked, {got} given with room left")
-    return None
-
-
-def _short_output(e: Evidence) -> bool:
-    got = e.reply.usage.completion_tokens
-    if got is None or e.spec.stop_after is not None or got >= e.spec.output_tokens:
-        return False
-    if e.reply.finish_reason == "stop":  # the model ended by itself: `ignore_eos` is not honoured
-        return False
-    return e.baseline is None or e.baseline.full_output or e.reply.finish_reason == "length"
-
-
-def _clamped(e: Evidence) -> bool:
-    """Fewer output tokens than asked because prompt + output reached the limit (or a limit that nobody told us)."""
-    usage = e.reply.usage
-    if usage.prompt_tokens is None or usage.completion_tokens is None or usage.completion_tokens < 1:
-        return False
-    if e.limit is None or usage.prompt_tokens + e.spec.output_tokens <= e.limit - CLAMP_SLACK:
-        return e.limit is None and e.reply.finish_reason == "length"
-    return usage.prompt_tokens + usage.completion_tokens >= e.limit - CLAMP_SLACK
-
-
-def _garbage(e: Evidence) -> Verdict | None:
-    if e.baseline is None or e.spec.stop_after is not None:
-        return None
-    given = e.reply.usage.completion_tokens
-    tokens = given or e.reply.events or (e.spec.output_tokens if given is None else 0)
-    why = garbled(e.reply.text, tokens, e.baseline)
-    return Verdict(Outcome.GARBLED, f"{why}, although short prompts are answered with text") if why else None
-
-
-def _slow_drafter(e: Evidence) -> Verdict | None:
-    """Speculation that short prompts had and this one lost: off, or next to nothing accepted."""
-    usual = e.baseline.mean_acceptance_length if e.baseline else None
-    if usual is None or usual <= 1.05 or e.draft is None or contended(e):
-        return None
-    tokens = e.reply.usage.completion_tokens or 0
-    if tokens < 8:
-        return None
-    now = e.draft.mean_acceptance_length
-    if now is None:
-        return Verdict(Outcome.DEGRADED, f"nothing was drafted (short prompts: {usual:.2f} tokens a step)")
-    expected = e.draft.drafts * (usual - 1)
-    if expected >= 4 and e.draft.accepted_tokens <= 0.1 * expected:
-        return Verdict(Outcome.DEGRADED, f"acceptance fell to {now:.2f} tokens a step (short prompts: {usual:.2f})")
-    return None
-
-
-def _pass(e: Evidence) -> Verdict:
-    if _short_output(e) and _clamped(e):
-        got = e.reply.usage.completion_tokens
-        return Verdict(Outcome.PASS, f"clamped: {got} of {e.spec.output_tokens} output tokens fit", clamped=True)
-    return Verdict(Outcome.PASS, "a complete answer")
-
-
 def _unknown_words(e: Evidence) -> Verdict | None:
     """A 4xx in words that we do not know. The same request passed when it was shorter, so it is about the length.
 
@@ -234,14 +129,29 @@ def _unknown_words(e: Evidence) -> Verdict | None:
         return None
     if (after := _aftermath(e, f"HTTP {status}")) is not None:
         return after
-    if e.baseline is None:
-        return Verdict(Outcome.INFRA, _what_failed(e), next_step=noevidence.NOT_TAKEN)
-    if status not in _REFUSING:
-        step = "the target, or somebody before it, does not take a request of this length: see its log"
+    if (step := _beside_the_length(e)) is not None:
         return Verdict(Outcome.INFRA, _what_failed(e), next_step=step)
     if _has_room(e) and not tells_of_length(e.reply):
         return None
     return Verdict(Outcome.REJECTED, f"refused where the same request passed shorter: {_what_failed(e)}")
+
+
+def _beside_the_length(e: Evidence) -> str | None:
+    """What to do about a 4xx that is not about a length in tokens, or None where it may be."""
+    if e.baseline is None:
+        return noevidence.NOT_TAKEN
+    if names_a_rate(e.reply):
+        return "raise the limit on tokens per minute, or ask the engine itself by its own --url"
+    if e.reply.status not in _REFUSING:
+        return "the target, or somebody before it, does not take a request of this length: see its log"
+    return noevidence.FOR_ITS_SIZE if _may_be_of_bytes(e) else None
+
+
+def _may_be_of_bytes(e: Evidence) -> bool:
+    """It comes in no engine's shape and names no tokens, where nothing that is advertised was passed."""
+    if e.reply.error is not None or tells_of_tokens(e.reply):
+        return False
+    return e.limit is None or (_has_room(e) and tells_of_length(e.reply))
 
 
 def _has_room(e: Evidence) -> bool:
@@ -267,7 +177,7 @@ def _failed(e: Evidence) -> Verdict:
 def _looks_like_a_death(e: Evidence) -> bool:
     reply = e.reply
     upstream = e.proxy is not None and e.proxy.kind == "upstream-lost"
-    relayed = reply.status in noevidence.LOST_STATUS and reply.error is None
+    relayed = reply.status in noevidence.LOST_STATUS and not is_engines_shape(reply.error)
     return line_was_lost(e) or upstream or relayed or says_dead(reply) or health_went_down(e) is not None
 
 
@@ -291,6 +201,7 @@ _QUESTIONS: tuple[Callable[[Evidence], Verdict | None], ...] = (
     _company_alone,
     noevidence.never_left,
     noevidence.away,
+    noevidence.ids_refused,
     noevidence.turned_away,
     _hung,
     _refused,

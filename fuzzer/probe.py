@@ -7,6 +7,7 @@ and canary, and one task group holds everything that runs meanwhile.
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ import anyio
 from fuzzer.canary import TOKENS_IN, sing
 from fuzzer.companions import Company, accompany
 from fuzzer.counting import looks_odd
+from fuzzer.errors import Interrupted
 from fuzzer.evidence import Evidence
 from fuzzer.prompts.recipe import Recipe
 from fuzzer.standing import in_flight
@@ -23,7 +25,7 @@ from targets.base import Fault, Reply
 from targets.scrape import DraftCounts, Scrape, mixed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from fuzzer.evidence import Canary
     from fuzzer.rig import Prepared, Rig
@@ -61,6 +63,9 @@ async def gather(rig: Rig, prepared: Prepared, standing: Standing, tell: Callabl
         peak_running=pulse.peak_running,
         baseline=standing.yardstick(spec),
         limit=rig.limit,
+        longest_total=standing.longest_total,
+        clamped_total=standing.clamped_total,
+        goes_on=prepared.generation.ignore_eos,
         replicas=rig.replicas,
         companions=len(spec.companions),
         companion_requests=company.requests,
@@ -185,10 +190,17 @@ async def _aftermath(
 
 
 async def _recounted(rig: Rig, e: Evidence) -> Evidence:
-    """With what shows whether an odd count is the engine's: short prompts, sent in the same way."""
-    way = (e.spec.mode, e.spec.content)
-    counts = await rig.recount.of(rig.target, rig.prompts, *way, deadline_s=e.deadline_s)
-    return replace(e, short_counts=tuple(counts.items()))
+    """With what shows whether an odd count is the engine's: short prompts, sent in the same way.
+
+    Where we are interrupted meanwhile nobody can tell, and the probe is no evidence.
+    """
+    asked: list[Canary] = []
+    counts: Mapping[int, int] = {}
+    with suppress(Interrupted):
+        way = (e.spec.mode, e.spec.content)
+        counts = await rig.recount.of(rig, *way, deadline_s=e.deadline_s, tell=asked.append)
+    stopped = rig.stop.is_set() and not counts
+    return replace(e, short_counts=tuple(counts.items()), recounts=tuple(asked), cancelled=stopped)
 
 
 async def _canary(rig: Rig, prepared: Prepared, standing: Standing) -> Canary:

@@ -24,11 +24,30 @@ Way = tuple["Mode", str]
 
 
 @dataclass(frozen=True, slots=True)
+class Loops:
+    """At which lengths a model runs into loops of its own accord, as good answers show it."""
+
+    shortest: int | None = None  # the shortest prompt whose good answer repeats itself
+    longest_without: int = 0  # the longest one whose answer does not
+
+    def after(self, length: int, *, repeats: bool) -> Loops:
+        if repeats:
+            return replace(self, shortest=min(length, length if self.shortest is None else self.shortest))
+        return replace(self, longest_without=max(length, self.longest_without))
+
+    @property
+    def by_nature(self) -> bool:
+        """What begins at a length and never stops above it is no nature, but may be what we look for."""
+        return self.shortest is not None and self.shortest < self.longest_without
+
+
+@dataclass(frozen=True, slots=True)
 class Standing:
     """The fold. `offsets` are what the server adds to our count, in tokens, for each mode that a usage has told."""
 
     offsets: tuple[tuple[Mode, int], ...] = ()
     baselines: tuple[tuple[Way, Baseline], ...] = ()
+    loops: tuple[tuple[Way, Loops], ...] = ()
     passes: tuple[tuple[int, float], ...] = ()  # (tokens in flight, seconds) of the slowest passes
     cuts_s: tuple[float, ...] = ()  # of the lines that were cut, the two shortest and the two longest times
     incarnation: int = 0
@@ -38,6 +57,8 @@ class Standing:
     active_s: float = 0.0
     last_seq: int = 0
     others_seen: bool = False  # some probe was contended
+    longest_total: int = 0  # prompt + output tokens of the longest answer that came whole
+    clamped_total: int | None = None  # the least prompt + output of an answer that was clamped
     counted: bool = True  # so far the metrics counted each good answer: they speak of whom we ask
     bugs: tuple[str, ...] = ()  # signatures from the engine's own log, one for each bug
 
@@ -79,6 +100,7 @@ class Standing:
             self,
             offsets=self._offsets(seen),
             baselines=self._baselines(seen),
+            loops=self._loops(seen),
             passes=self._passes(seen),
             cuts_s=self.cuts_s if seen.cut_s is None else _extremes((*self.cuts_s, seen.cut_s)),
             incarnation=self.incarnation + new_life,
@@ -88,6 +110,8 @@ class Standing:
             active_s=max(self.active_s, seen.ended_s),
             last_seq=max(self.last_seq, seen.seq),
             others_seen=self.others_seen or seen.contended,
+            longest_total=max(self.longest_total, seen.total if _is_whole(seen) else 0),
+            clamped_total=self._clamped_total(seen),
             counted=self.counted and not seen.uncounted,
             bugs=(*self.bugs, seen.signature) if self._names_a_bug(seen) else self.bugs,
         )
@@ -128,13 +152,27 @@ class Standing:
             return self.baselines
         if known is not None:
             way = self._likest(*way) or way
-            repeats, replacement = known.repeats or mark.repeats, known.has_replacement or mark.has_replacement
+            repeats = known.repeats or dict(self._loops(seen)).get(way, Loops()).by_nature
+            replacement = known.has_replacement or mark.has_replacement
             sings = known.canary_has_text and mark.canary_has_text
             mark = replace(known, repeats=repeats, has_replacement=replacement, canary_has_text=sings)
         elif seen.spec.role not in {Role.BASELINE, Role.SINGLE}:
             return self.baselines
         at = next((at for at, (other, _) in enumerate(self.baselines) if other == way), len(self.baselines))
         return (*self.baselines[:at], (way, mark), *self.baselines[at + 1 :])
+
+    def _clamped_total(self, seen: Observation) -> int | None:
+        if not seen.clamped:
+            return self.clamped_total
+        return seen.total if self.clamped_total is None else min(self.clamped_total, seen.total)
+
+    def _loops(self, seen: Observation) -> tuple[tuple[Way, Loops], ...]:
+        way = self._likest(seen.spec.mode, seen.spec.content)
+        if way is None or seen.outcome is not Outcome.PASS or seen.yardstick is None:
+            return self.loops
+        known = dict(self.loops)
+        known[way] = known.get(way, Loops()).after(seen.length, repeats=seen.yardstick.repeats)
+        return tuple(known.items())
 
     def _passes(self, seen: Observation) -> tuple[tuple[int, float], ...]:
         whole = seen.outcome is Outcome.PASS and seen.spec.stop_after is None
@@ -144,6 +182,10 @@ class Standing:
         kept = tuple(known for known in self.passes if known[0] != tokens)
         slowest = max([seen.duration_s, *(took for at, took in self.passes if at == tokens)])
         return (*kept[-31:], (tokens, slowest))
+
+
+def _is_whole(seen: Observation) -> bool:
+    return seen.outcome is Outcome.PASS and seen.spec.stop_after is None and not seen.clamped
 
 
 def _extremes(times_s: tuple[float, ...]) -> tuple[float, ...]:

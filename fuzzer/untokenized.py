@@ -49,8 +49,10 @@ class Untokenized:
         Where nobody listened any more when the text was to be sent, it is not the text's in any case.
         """
         verdict = _died(judge(evidence), evidence)
-        if not evidence.reply.sent or _says_why(verdict, evidence):
+        if not evidence.reply.sent:
             return verdict
+        if _says_why(verdict, evidence):
+            return _of_the_tokenizer(verdict)
         spec, died = evidence.spec, verdict.deaths > 0
         way = (spec.mode, spec.content)
         before, died_before = self._texts.get(way, (0, False))
@@ -75,6 +77,15 @@ def _says_why(verdict: Verdict, e: Evidence) -> bool:
     if verdict.outcome is Outcome.INFRA:
         return verdict.unusable or e.proxy is not None
     return not verdict.outcome.is_evidence
+
+
+def _of_the_tokenizer(verdict: Verdict) -> Verdict:
+    """The same, with whom it was that was asked: a way around is another tokenizer."""
+    if verdict.outcome is not Outcome.INFRA or verdict.unusable:
+        return verdict
+    around = "or name the model's own tokenizer with --tokenizer DIR, so that no text is counted there"
+    step = f"{verdict.next_step.rstrip('.')}, {around}" if verdict.next_step else around
+    return replace(verdict, reason=f"asked to tokenize a text of this length, {verdict.reason}", next_step=step)
 
 
 def _died(verdict: Verdict, e: Evidence) -> Verdict:

@@ -14,18 +14,26 @@ if TYPE_CHECKING:
     from targets.base import Reply
 
 SHOWN_CHARS = 160
-_WHO = r"(?:engine(?:\s{0,3}core)?|runner|worker|actor|replica|model|server|backend|child|subprocess)"
+_WHO = (
+    r"(?:engine(?:\s{0,3}core)?|runner|worker|actor|replica|model|server|backend|child|subprocess|process|stub|scheduler"
+    r"|executor|container|pod)"
+)
 _HAS = r"(?:\s{1,3}(?:is|was|has|had|have|been)){0,2}"
 _GONE = r"(?:dead|died|crashed|exited|terminated|killed|no longer running|unexpectedly\s{1,3}(?:stop|exit|terminat))"
 # Engines, and what runs them, that announce a death.
 _LAST_WORDS = re.compile(
     rf"EngineCore encountered|EngineDead|\b{_WHO}(?:\s{{1,3}}(?:process|loop))?{_HAS}\s{{1,3}}{_GONE}"
-    r"|cuda\s*error|illegal memory access|device-side assert|cb_worker_dead",
+    r"|stub process.{0,80}not healthy|cuda\s*error|illegal memory access|device-side assert|cb_worker_dead",
     re.IGNORECASE | re.DOTALL,
 )
-# A proxy's words for it. It says the same of an engine that is not there yet.
+# A proxy's words for it, or its library's. They say the same of an engine that is not there yet.
 _LOST_UPSTREAM = re.compile(
-    r"upstream connect error.{0,120}(?:connection termination|remote connection failure|connection refused)",
+    r"upstream connect error.{0,120}(?:connection termination|remote connection failure|connection refused)"
+    r"|connection (?:error|aborted|refused|reset|broken)|connection ?(?:aborted|refused|reset) ?error"
+    r"|remote ?disconnected|(?:remote end|server|peer) (?:disconnected|hung up|closed (?:the )?connection)"
+    r"|socket hang up|econn(?:refused|reset)|max retries exceeded|all connection attempts failed"
+    r"|incomplete (?:chunked )?read|error reading from server|: (?:unexpected )?eof\b"
+    r"|(?:code = |statuscode\.)unavailable.{0,200}(?:eof|connection|socket|transport|reset|closed)",
     re.IGNORECASE | re.DOTALL,
 )
 # What no refusal says: the machine failed, and whoever hid it behind a 4xx did not look.
@@ -49,6 +57,8 @@ _LENGTH = re.compile(
     r"|reduce|shorten|truncat|does not fit",
     re.IGNORECASE,
 )
+# What engines count, and no proxy does.
+_TOKENS = re.compile(r"token|context|prompt|\binput|sequence|seq_len|model_len", re.IGNORECASE)
 
 
 def words(reply: Reply) -> str:
@@ -87,6 +97,11 @@ def refuses_by_failure(reply: Reply) -> bool:
 def tells_of_length(reply: Reply) -> bool:
     """True where the words may well be about a length."""
     return bool(_LENGTH.search(_all_words(reply)))
+
+
+def tells_of_tokens(reply: Reply) -> bool:
+    """True where the words name tokens, or what holds them."""
+    return bool(_TOKENS.search(_all_words(reply)))
 
 
 def _all_words(reply: Reply) -> str:

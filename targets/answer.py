@@ -130,10 +130,15 @@ class Answer:
         return min(expected, _WHOLE_BYTES) if self._sse is None else expected
 
     def _complete(self, seen: Exchange) -> bool:
-        """A stream is complete with a finish reason and then `[DONE]` or a clean end; a body when it was read whole."""
+        """A stream is complete with a finish reason and then `[DONE]` or a clean end; a body when it was read whole.
+
+        Some servers leave the reason out: `[DONE]` after all that was asked is an end, too.
+        """
         if self._sse is None:
             return seen.ended
-        return self.finish_reason is not None and self.error is None and (self.done or seen.ended)
+        all_came = (self.usage.completion_tokens or 0) >= self._asked
+        ended = (self.finish_reason is not None and (self.done or seen.ended)) or (self.done and all_came)
+        return self.error is None and ended
 
     def _excerpt(self) -> str:
         return bytes(self._raw[: EXCERPT_CHARS * 4]).decode("utf-8", "replace")[:EXCERPT_CHARS]
@@ -185,7 +190,7 @@ class Answer:
         part = choice.get("delta") or choice.get("message") or {}
         text = choice.get("text")
         if not isinstance(text, str):
-            text = "".join(piece for name in _TEXT_FIELDS if isinstance(piece := at(part, name), str))
+            text = "".join(_words(at(part, name)) for name in _TEXT_FIELDS)
         self.text_chars += len(text)
         self.text += text[: TEXT_CHARS - len(self.text)]
         if len(self.token_ids) < IDS_KEPT:
@@ -195,3 +200,10 @@ class Answer:
             self.finish_reason = finish[:64]
         opens = "delta" in choice and (at(part, "role") is not None or not part)
         return bool(text) or not (opens or finish)
+
+
+def _words(content: object) -> str:
+    """The text of one field: as a string, or as a list of parts."""
+    if isinstance(content, list):
+        return "".join(piece for part in content if isinstance(piece := at(part, "text"), str))
+    return content if isinstance(content, str) else ""

@@ -62,10 +62,14 @@ _LOST_WORDS = re.compile(
 )
 _PAGE = re.compile(r"<html|<h1>|<!doctype html|<center>")
 _NOT_AT_THE_DOOR = {424, 429}  # an engine's error, and a wait
+_MEMORY_WORDS = re.compile(r"alloc|memory|cuda|\bhip\b")
 # What names the size of a body in bytes, never a length in tokens.
 _BODY_WORDS = re.compile(
     r"max(?:imum)? bytes to buffer|buffer the request body|body (?:size )?limit"
     r"|(?:payload|entity|body|content[ -]length|request size)(?: size| length)?(?: is| was)? (?:too large|exceed)"
+    r"|(?:payload|entity|body)[^.]{0,30} size limit|message larger than max|at 'body' failed to satisfy"
+    r"|(?:larger|bigger|longer|greater|exceed|limit|maximum|too (?:large|big|long))[^.]{0,80}\bbytes\b"
+    r"|\bbytes\b[^.]{0,80}(?:larger|exceed|limit|maximum|too (?:large|big|long))"
     r"|(?:exceed|larger than|bigger than)[^.]{0,60}\b(?:body|payload|entity|content[ -]length)\b"
 )
 _FILTER_WORDS = re.compile(
@@ -110,7 +114,7 @@ _BY_STATUS: dict[int, ProxyKind] = {
     **dict.fromkeys((301, 302, 303, 307, 308), "redirect"),
     **dict.fromkeys((401, 403, 407), "auth"),
     **dict.fromkeys((404, 405), "not-found"),
-    **dict.fromkeys((408, 504, 524), "deadline"),
+    **dict.fromkeys((202, 408, 504, 524), "deadline"),  # 202: fetch the answer elsewhere, later
 }
 
 
@@ -134,7 +138,7 @@ def _kind(reply: Reply, words: str, by: str | None) -> ProxyKind | None:
 def _measures_bodies(reply: Reply, words: str) -> bool:
     """An engine's own words name tokens; who measures a body counts bytes."""
     said = reply.error.message.lower() if reply.error else visible(words)
-    if reply.error is not None and "token" in said:
+    if (reply.error is not None and "token" in said) or _MEMORY_WORDS.search(said):
         return False
     return reply.status == 413 or _BODY_WORDS.search(said) is not None
 
@@ -160,7 +164,7 @@ def _lost(reply: Reply, words: str, by: str | None) -> bool:
     said_so = _LOST_WORDS.search(words) is not None
     match reply.status:
         case 502:
-            return said_so or not _is_engines_shape(reply.error)
+            return said_so or not is_engines_shape(reply.error)
         case 503:
             return said_so or (by is not None and reply.error is None)
         case 500:
@@ -169,7 +173,7 @@ def _lost(reply: Reply, words: str, by: str | None) -> bool:
             return status in _LOST_BY_STATUS
 
 
-def _is_engines_shape(error: ServerError | None) -> bool:
+def is_engines_shape(error: ServerError | None) -> bool:
     """Engines type their errors, or number them; proxies only say a message."""
     return error is not None and any(field is not None for field in (error.type, error.code, error.param))
 

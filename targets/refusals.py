@@ -44,6 +44,7 @@ _WORDINGS = tuple(
         rf"{_TEXT}.{{0,100}}(?:exceed|(?:longer|larger|greater) than).{{0,60}}{_MAX}",
         rf"{_OUTPUT}`? must be <=",  # TGI, alone or as `inputs` tokens + `max_new_tokens`
         rf"{_TEXT}`? must have (?:less|fewer) than \d+ tokens",
+        r"range of input length should be",  # DashScope
         r"should not exceed max_(?:num_tokens|seq_len|input_len|model_len)",
         rf"{_OUTPUT}.{{0,40}}(?:cannot be greater than|exceeds?|too large).{{0,60}}(?:max_model_len|context|model)",
         # vLLM 0.3x at prompt = limit: what it computes for the output is nothing. We never ask for nothing.
@@ -51,9 +52,9 @@ _WORDINGS = tuple(
     )
 )
 # What sounds like length and is not: rates, budgets, a batch size, characters of another field.
-_VETO = re.compile(
-    r"per (?:minute|second|hour|day)|rate.?limit|\btpm\b|quota|\bbytes\b|\bbody\b|physical batch size|vocabulary"
-)
+_RATE = r"per (?:minute|second|hour|day)|rate.?limit|\btpm\b|quota"
+_VETO = re.compile(rf"{_RATE}|\bbytes\b|\bbody\b|physical batch size|vocabulary")
+_RATES = re.compile(_RATE)
 
 _N = r"(\d[\d,]{0,12})(?!\d|\.\d)"
 _LIMITS = tuple(
@@ -67,6 +68,7 @@ _LIMITS = tuple(
         rf"exceeds? (?:the )?limit of {_N}",
         rf"maximum number of tokens allowed \(?{_N}",
         rf"> {_N} maximum",
+        rf"length should be \[\d{{1,6}}, ?{_N}\]",
         rf"{_N} maximum context",
     )
 )
@@ -110,7 +112,7 @@ def overload(reply: Reply) -> float | None:
 
     A plain 503 is no overload: it may be a mesh that lost the engine, or an engine that loads its model.
     """
-    wait = _retry_after(reply.headers)
+    wait = retry_after(reply.headers)
     if reply.status in {429, 529}:
         return wait or 0.0
     if reply.status != 503:
@@ -127,11 +129,16 @@ def names_overload(reply: Reply) -> bool:
     return bool(_BUSY_WORDS.search(_said(reply)))
 
 
+def names_a_rate(reply: Reply) -> bool:
+    """Are the words about so many tokens in so much time? That is nobody's context."""
+    return bool(_RATES.search(_said(reply)))
+
+
 def _said(reply: Reply) -> str:
     return f"{reply.error.message if reply.error else ''}\n{reply.excerpt}".lower()
 
 
-def _retry_after(headers: Mapping[str, str]) -> float | None:
+def retry_after(headers: Mapping[str, str]) -> float | None:
     """`Retry-After` in seconds: a number, or a date against the response's own Date; None where there is neither."""
     value = headers.get("retry-after", "").strip()
     try:

@@ -55,8 +55,9 @@ def line(event: Event, *, verbose: bool) -> str | None:  # noqa: PLR0911  (a cas
             return f"{probes.line(observation)}  (recorded)"
         case Note():
             return note(event)
-        case ProbeStarted(seq, spec, _) if verbose:
-            return f"#{seq:<3} {spec.role:<12} {tokens(spec.length):>9} +{spec.output_tokens:<4} sent: {spec.reason}"
+        case ProbeStarted(seq, spec, _, leaves) if verbose:
+            what = "sent" if leaves else "lost in tokenisation, not sent"
+            return f"#{seq:<3} {spec.role:<12} {tokens(spec.length):>9} +{spec.output_tokens:<4} {what}: {spec.reason}"
         case EngineDied(seq, _, signature, corroboration) if verbose:
             return (
                 f"#{seq if seq is not None else '-':<3} the engine died ({corroboration}) {plain(signature)}".rstrip()

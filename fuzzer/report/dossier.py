@@ -41,6 +41,11 @@ class Dossier:
     cap: int | None = None
 
     @property
+    def notes(self) -> list[str]:
+        """What was noted while it ran."""
+        return [str(row["what"]) for row in self.timeline if row["kind"] == "note"]
+
+    @property
     def fail_on(self) -> frozenset[Outcome]:
         kept = self.run.record.settings.get("fail_on")
         return frozenset(map(Outcome, kept)) if isinstance(kept, list) else FAIL_ON_DEFAULT

@@ -27,6 +27,7 @@ def show_object(
     elapsed_s: float,
     deaths: Sequence[Death],
     *,
+    notes: Sequence[str] = (),
     attribution: Attribution | None = None,
     told: Told | None = None,
 ) -> dict[str, Any]:
@@ -49,6 +50,7 @@ def show_object(
         "argv": list(run.record.argv),
         "probes": [asdict(probe) for probe in seen],
         "last_words": [asdict(death) for death in deaths],
+        "notes": [plain(note, 2_000) for note in notes],
         **beside,
     }
 
@@ -61,6 +63,11 @@ def heading(run: Run) -> list[str]:
         plain(f"run {run.run}: {record.command}, {run.status}, {run.started_utc} to {run.ended_utc or 'now'}"),
         plain(f"{record.model} on {record.url}, {engine}, limit {tokens(record.limit)}, by {run.user}@{run.host}"),
     ]
+
+
+def noted(notes: Sequence[str]) -> Iterator[str]:
+    """What was noted while it ran."""
+    return (f"note: {plain(note, 2_000)}" for note in notes)
 
 
 def last_words(deaths: Sequence[Death]) -> Iterator[str]:

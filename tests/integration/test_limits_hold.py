@@ -8,6 +8,7 @@ import pty
 import signal
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import pytest
 
 from fuzzer.cli import questions, session
 from fuzzer.cli.flags import CommonFlags
+from fuzzer.errors import AnotherEngine, RunStopped
 from fuzzer.events import Event, Note
 from fuzzer.finding import FindingKind, Halt
 from fuzzer.model import Outcome
@@ -46,6 +48,24 @@ async def test_without_a_death_to_spare_nothing_above_lo_is_ever_sent(tmp_path: 
         assert max(record.prompt_tokens for record in simulation.log) <= 200
         assert simulation.deaths == 0
     assert result.finding.last_good == 200
+
+
+async def test_without_a_death_to_spare_nothing_is_sent_that_is_on_record_to_kill(tmp_path: Path) -> None:
+    async with running(World.from_dict(DEADLY)) as simulation:
+        await play(flags(simulation.url, tmp_path), lo=280, hi=400, resolution=64)
+        told = simulation.deaths
+        spared = flags(simulation.url, tmp_path, max_deaths=0)
+        async with session.opened(spared, pace=QUICK, sample_s=0.1) as opened:
+            for ask in (
+                lambda: questions.to_probe(opened, 399),
+                lambda: questions.to_sweep(opened, [399, 500], (), keep_going=False),
+                lambda: questions.to_speed(opened, [399], (), [1], 5),
+                lambda: questions.to_bisect(opened, {"lo": 399, "hi": 500}, ()),
+            ):
+                with pytest.raises(RunStopped, match="killed this engine"):
+                    ask()
+            questions.to_sweep(opened, [200, 399], (), keep_going=False)  # the shortest alone is sent
+    assert simulation.deaths == told > 0
 
 
 async def test_restarts_that_grow_stop_the_run_at_the_revival_timeout(tmp_path: Path) -> None:
@@ -249,7 +269,10 @@ async def test_a_narrow_locale_shows_escapes_and_ends_no_run(tmp_path: Path) -> 
     assert out.isascii()
 
 
-async def test_another_window_after_a_revival_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("now", [4000, 2048])
+async def test_another_window_after_a_revival_is_told_and_ends_the_run_where_it_is_no_fit_to_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, now: int
+) -> None:
     world = World.from_dict({"limit": {"tokens": 4096}, "rules": [{"when": "P > 300"}], "restart": {"delay_s": 0.05}})
     notes: list[str] = []
 
@@ -264,8 +287,11 @@ async def test_another_window_after_a_revival_is_told(tmp_path: Path, monkeypatc
             asked = questions.to_bisect(opened, {"lo": 299, "hi": 302}, [])
 
             async def since_it_came_back() -> int:
-                return 2048
+                return now
 
             monkeypatch.setattr(opened.target, "limit", since_it_came_back)
-            await opened.run("bisect", questions.Asked("bisect", asked), [listen], anyio.Event())
-    assert "the target advertised a limit of 4096 tokens; since it came back it is 2048" in notes
+            ends = pytest.raises(AnotherEngine, match="limit was 4096 and is 2048") if now == 2048 else nullcontext()
+            with ends:
+                await opened.run("bisect", questions.Asked("bisect", asked), [listen], anyio.Event())
+    told = any("limit of 4096 tokens; since it came back it is 4000" in note for note in notes)
+    assert told == (now == 4000)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from fuzzer.console.lines import LineConsole
+from fuzzer.console.lines import LineConsole, line
 from fuzzer.events import (
     Bracket,
     EngineDied,
@@ -78,3 +78,8 @@ def test_verbose_adds_the_reasons_and_the_deaths() -> None:
     assert "#2   the engine died (proven) CUDA error" in lines
     assert "     the engine is back after 5.10 s" in lines
     assert [line for line in lines if line in said(verbose=False)] == said(verbose=False)
+
+
+def test_a_text_that_was_lost_in_tokenisation_is_not_said_to_be_sent() -> None:
+    lost = line(ProbeStarted(4, SPEC, 60.0, leaves=False), verbose=True)
+    assert lost == "#4   search         262,145 +32   lost in tokenisation, not sent: the middle"

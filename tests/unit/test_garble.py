@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzzer.garble import garbled, repeats
+from fuzzer.garble import garbled, repeats, spoken
 from fuzzer.model import Baseline
+from targets.base import Reply, Usage
 
 
 @pytest.mark.parametrize(
@@ -30,6 +31,25 @@ def test_a_model_that_loops_by_nature(text: str) -> None:
 def test_one_token_over_and_over(text: str) -> None:
     assert garbled(text, 32, Baseline())
     assert garbled(text, 32, Baseline(repeats=True)) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<|reserved_special_token_17|>" * 32,
+        "<|a|><|b_1|> <|im_start|><|im_end|> and",
+        "<pad><pad><unk></s><unused12>",
+        "<0xE2><0x80><0x99>",
+    ],
+)
+def test_special_tokens_by_their_names(text: str) -> None:
+    assert garbled(text, 4, Baseline())
+    assert garbled(text, 4, Baseline(repeats=True))
+    assert garbled(text, 4, Baseline(leaks=True, repeats=True)) is None
+
+
+def test_a_special_token_among_words_is_text() -> None:
+    assert garbled("the end of it all, my friends, and so good night to you.<|im_end|>", 16, Baseline()) is None
 
 
 @pytest.mark.parametrize(
@@ -85,3 +105,21 @@ def test_the_search_for_repetitions_is_quick_on_hostile_text() -> None:
     for hostile in ("a" * 4096, "ab" * 2048 + "c", ("x" * 23 + " ") * 170, " " * 4096):
         garbled(hostile, 4096, Baseline())
         repeats(hostile)
+
+
+@pytest.mark.parametrize(
+    ("text", "told", "events", "finish", "tokens"),
+    [
+        ("a b", 2, 1, "length", 2),
+        ("a b", None, 2, "length", 2),
+        ("!!!!", None, 1, "length", 8),  # a body of its own has one event
+        ("", 0, 0, "stop", 8),
+        ("", 1, 1, "stop", 8),
+        ("", 1, 1, "length", 1),  # no more fitted
+    ],
+)
+def test_by_how_many_tokens_a_text_is_judged(
+    text: str, told: int | None, events: int, finish: str, tokens: int
+) -> None:
+    reply = Reply(True, 200, text=text, events=events, finish_reason=finish, usage=Usage(completion_tokens=told))
+    assert spoken(reply, 8) == tokens

@@ -159,6 +159,31 @@ def test_unknown_words_in_a_400_are_a_refusal_where_the_same_request_passed_shor
     assert judge(evidence(http(400, "zu lang"), limit=8031)).outcome is Outcome.REJECTED
 
 
+def test_words_about_a_rate_are_about_no_length() -> None:
+    said = (
+        "Request too large for model: tokens per minute (TPM): Limit 9000, Requested 9500, please reduce your message"
+    )
+    for status in (400, 413):
+        verdict = judge(evidence(http(status, said), limit=None))
+        assert (verdict.outcome, "tokens per minute" in verdict.next_step) == (Outcome.INFRA, True)
+
+
+def test_what_comes_in_no_engines_shape_and_names_no_tokens_may_be_about_bytes() -> None:
+    plain = Reply(sent=True, status=400, complete=True, excerpt="limit reached")
+    assert judge(evidence(plain, limit=None)).outcome is Outcome.INFRA
+    assert judge(evidence(plain)).outcome is Outcome.INFRA
+    assert judge(evidence(plain, limit=8_001)).outcome is Outcome.REJECTED  # above what is advertised
+    assert judge(evidence(replace(plain, excerpt="prompt limit reached"), limit=None)).outcome is Outcome.REJECTED
+
+
+@pytest.mark.parametrize("status", [400, 500])
+def test_a_gateways_words_for_a_lost_engine_are_a_presumed_death_whatever_the_status(status: int) -> None:
+    said = "Connection Error, ('Connection aborted.', RemoteDisconnected('Remote end closed connection'))"
+    verdict = judge(evidence(http(status, said), limit=None, **BLIND))
+    assert (verdict.outcome, verdict.corroboration) == (Outcome.DEATH, Corroboration.PRESUMED)
+    assert judge(evidence(http(status, said))).outcome is Outcome.ERROR  # its metrics went on
+
+
 def test_unknown_words_below_an_advertised_limit_are_an_error_unless_they_are_about_a_length() -> None:
     assert judge(evidence(http(400, "nope"), limit=8032)).outcome is Outcome.ERROR
     assert judge(evidence(http(400, "Input too big"), limit=8032)).outcome is Outcome.REJECTED
@@ -219,6 +244,30 @@ def test_an_answer_that_the_model_itself_ended_is_not_short() -> None:
     assert judge(evidence(answer(output=3, finish_reason="length"))).outcome is Outcome.TRUNCATED
 
 
+def test_an_early_stop_of_a_kind_that_goes_on_when_told_to_is_short() -> None:
+    """A drafted end that is accepted although it was to be ignored (vLLM with MTP): short answers were whole."""
+    assert judge(evidence(answer(output=2, finish_reason="stop"), goes_on=True)).outcome is Outcome.TRUNCATED
+    never_whole = Baseline(full_output=False)
+    assert judge(evidence(answer(output=2, finish_reason="stop"), goes_on=True, baseline=never_whole)).outcome is (
+        Outcome.PASS
+    )
+
+
+@pytest.mark.parametrize(
+    ("known", "outcome"),
+    [
+        ({}, Outcome.PASS),  # the first clamp of a limit that nobody told us
+        ({"longest_total": 8_001, "clamped_total": 8_001}, Outcome.PASS),
+        ({"longest_total": 9_000}, Outcome.TRUNCATED),  # more came whole
+        ({"clamped_total": 7_000}, Outcome.TRUNCATED),  # no limit clamps at two totals
+        ({"longest_total": 9_000, "baseline": Baseline(full_output=False)}, Outcome.PASS),  # it bounds the number alone
+    ],
+)
+def test_a_limit_that_nobody_told_clamps_at_one_total(known: dict[str, object], outcome: Outcome) -> None:
+    verdict = judge(evidence(answer(8_000, 1, finish_reason="length"), limit=None, **known))
+    assert (verdict.outcome, verdict.clamped) == (outcome, outcome is Outcome.PASS)
+
+
 def test_the_first_answer_may_stop_by_itself() -> None:
     assert judge(evidence(answer(output=3, finish_reason="stop"), baseline=None)).outcome is Outcome.PASS
     assert judge(evidence(answer(output=3, finish_reason="length"), baseline=None)).outcome is Outcome.TRUNCATED
@@ -229,6 +278,11 @@ def test_an_early_stop_says_nothing_where_short_answers_stopped_early_too() -> N
     assert judge(evidence(reply, baseline=Baseline(full_output=False))).outcome is Outcome.PASS
 
 
+def test_an_answer_that_a_filter_ended_shows_nothing() -> None:
+    verdict = judge(evidence(answer(output=3, finish_reason="content_filter")))
+    assert (verdict.outcome, "--content" in verdict.next_step) == (Outcome.INFRA, True)
+
+
 # --- garbled ---
 
 
@@ -237,6 +291,17 @@ def test_an_early_stop_says_nothing_where_short_answers_stopped_early_too() -> N
 )
 def test_garbage_is_garbled(text: str) -> None:
     assert judge(evidence(answer(text=text))).outcome is Outcome.GARBLED
+
+
+@pytest.mark.parametrize("output", [0, 1])
+def test_an_answer_that_ends_before_it_says_anything_is_garbled(output: int) -> None:
+    assert judge(evidence(answer(output=output, text="", finish_reason="stop"))).outcome is Outcome.GARBLED
+
+
+def test_one_token_that_shows_nothing_is_no_garbage_where_no_more_fits() -> None:
+    assert judge(evidence(answer(8_000, 1, text="", finish_reason="length"), limit=8_001)).clamped
+    one = replace(SPEC, output_tokens=1)
+    assert judge(evidence(answer(output=1, text="", finish_reason="stop"), spec=one)).outcome is Outcome.PASS
 
 
 def test_garbage_is_no_news_where_short_answers_are_garbage_too() -> None:
@@ -358,6 +423,12 @@ def test_a_gateways_view_of_a_death_is_a_presumed_death(status: int) -> None:
     assert judge(evidence(page, **BLIND)).outcome is Outcome.DEATH
 
 
+@pytest.mark.parametrize(("kind", "outcome"), [(None, Outcome.DEATH), ("ServerError", Outcome.ERROR)])
+def test_a_503_is_a_gateways_view_unless_it_comes_in_an_engines_shape(kind: str | None, outcome: Outcome) -> None:
+    reply = replace(http(503), error=ServerError("Service Unavailable", kind))
+    assert judge(evidence(reply, **BLIND)).outcome is outcome
+
+
 def test_litellms_connection_error_is_a_presumed_death() -> None:
     sign = ProxySign("upstream-lost", "litellm", "look at the engine behind it")
     assert judge(evidence(http(500, "Connection error."), proxy=sign, **BLIND)).outcome is Outcome.DEATH
@@ -401,7 +472,7 @@ def test_overload_is_busy_only_while_the_engine_is_well() -> None:
 
 def test_a_bare_retry_after_is_no_word_of_an_engine_of_which_nothing_is_known() -> None:
     """A platform says the same while it starts the next one: sent again, the probe would kill that too."""
-    assert judge(evidence(http(503, "Service Unavailable"), overload_s=1.0, **BLIND)).outcome is Outcome.ERROR
+    assert judge(evidence(http(503, "Service Unavailable"), overload_s=1.0, **BLIND)).outcome is Outcome.DEATH
     assert judge(evidence(http(503, "The queue is full"), overload_s=1.0, **BLIND)).outcome is Outcome.BUSY
     assert judge(evidence(http(503, "Service Unavailable"), overload_s=1.0)).outcome is Outcome.BUSY
 
@@ -693,6 +764,39 @@ def test_an_answer_of_another_model_says_nothing_of_ours(now: str, outcome: str)
     if outcome == "infra":
         assert "small-fallback answered in the place of ours" in verdict.reason
         assert "fallbacks" in verdict.next_step
+
+
+@pytest.mark.parametrize(
+    ("headers", "words"),
+    [
+        ({"x-litellm-attempted-fallbacks": "1"}, "fell back"),
+        ({"x-litellm-attempted-retries": "2"}, "asked again"),
+        ({"x-litellm-model-id": "other"}, "deployment other answered in the place of first"),
+    ],
+)
+def test_a_gateway_that_asked_more_than_once_hides_what_became_of_ours(headers: dict[str, str], words: str) -> None:
+    verdict = judge(evidence(replace(answer(), headers=headers), baseline=Baseline(deployment="first")))
+    assert verdict.outcome is Outcome.INFRA
+    assert words in verdict.reason
+    seen_dead = judge(evidence(replace(answer(), headers=headers), baseline=Baseline(deployment="first"), **REBORN))
+    assert seen_dead.outcome is Outcome.DEATH
+
+
+def test_a_redirect_of_one_prompt_alone_is_a_deadline() -> None:
+    sign = ProxySign("redirect", "a proxy", "Give other as --url")
+    sent_on = Reply(sent=True, status=303, complete=True, ended_s=150.2)
+    verdict = judge(evidence(sent_on, proxy=sign))
+    assert (verdict.outcome, verdict.unusable) == (Outcome.INFRA, False)
+    assert "after 150.2 s" in verdict.reason
+    assert "deadline" in verdict.next_step
+    assert judge(evidence(sent_on, proxy=sign, baseline=None)).unusable
+
+
+def test_the_same_deployment_that_asked_once_is_no_other() -> None:
+    headers = {"x-litellm-model-id": "first", "x-litellm-attempted-retries": "0"}
+    assert judge(evidence(replace(answer(), headers=headers), baseline=Baseline(deployment="first"))).outcome is (
+        Outcome.PASS
+    )
 
 
 def test_who_never_said_its_name_has_no_substitute() -> None:

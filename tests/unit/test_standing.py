@@ -62,7 +62,16 @@ def test_the_baseline_is_set_by_the_short_probe_and_only_becomes_more_lenient() 
     standing = Standing().after(seen(64, role=Role.BASELINE))
     assert standing.baseline("ids") == TEXT
     looping = standing.after(seen(9000, yardstick=Baseline(has_text=False, repeats=True, full_output=False)))
-    assert looping.baseline("ids") == Baseline(repeats=True)
+    assert looping.baseline("ids") == TEXT
+    assert looping.after(seen(12_000)).baseline("ids") == Baseline(repeats=True)
+
+
+def test_loops_that_begin_at_a_length_and_never_stop_above_it_are_no_nature_of_the_model() -> None:
+    """Where text breaks past a position, the answers around it are half broken, and pass."""
+    standing = Standing().after(seen(64, role=Role.BASELINE)).after(seen(8_000))
+    for length in (8_990, 8_985, 9_000):
+        standing = standing.after(seen(length, yardstick=Baseline(repeats=True)))
+    assert standing.baseline("ids") == TEXT
 
 
 def test_a_long_probe_is_no_baseline() -> None:
@@ -153,3 +162,15 @@ def test_metrics_that_missed_one_good_answer_are_trusted_no_more_and_others_are_
     standing = standing.after(replace(seen(900), uncounted=True)).after(replace(seen(901), contended=True))
     standing = standing.after(seen(902))
     assert (standing.counted, standing.others_seen) == (False, True)
+
+
+def test_the_longest_whole_answer_and_the_least_clamp_are_kept() -> None:
+    standing = Standing()
+    for one in (
+        seen(1_000, completion_tokens=32),
+        seen(3_000, completion_tokens=1, clamped=True),
+        seen(2_000, completion_tokens=2, clamped=True),
+        seen(9_000, outcome=Outcome.TRUNCATED, completion_tokens=1),
+    ):
+        standing = standing.after(one)
+    assert (standing.longest_total, standing.clamped_total) == (1_032, 2_002)

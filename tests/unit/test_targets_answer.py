@@ -254,3 +254,15 @@ def test_no_bytes_raise_and_the_split_does_not_matter(body: bytes, headers: dict
         split.events,
         split.complete,
     )
+
+
+def test_an_answer_that_says_all_and_done_needs_no_finish_reason() -> None:
+    usage = event({"choices": [], "usage": {"prompt_tokens": 20, "completion_tokens": 2}})
+    assert read(token("a") + token("b") + usage + DONE, max_tokens=2).complete
+    assert not read(token("a") + token("b") + usage + DONE, max_tokens=8).complete
+    assert not read(token("a") + token("b") + usage, max_tokens=2).complete
+
+
+def test_content_may_come_in_parts() -> None:
+    parts = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}, {"type": "other"}, 7]
+    assert read(delta(content=parts) + delta("stop") + DONE).text == "ab"

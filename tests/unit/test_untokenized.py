@@ -8,6 +8,7 @@ import pytest
 
 from fuzzer.evidence import Canary, Evidence, Verdict
 from fuzzer.model import Corroboration, Observation, Outcome, ProbeSpec, Role
+from fuzzer.untokenized import LOST as TAKEN
 from fuzzer.untokenized import Untokenized
 from targets.base import Fault, Health, Mode, ProxySign, Reply
 from targets.scrape import Scrape
@@ -123,4 +124,11 @@ def test_what_has_a_reason_of_its_own_keeps_it(evidence: Evidence, outcome: Outc
     for _ in range(2):
         verdict = texts.lost(replace(evidence, before=lived, settled=after))
         assert (verdict.outcome, verdict.deaths) == (outcome, 0)
-        assert "tokeniz" not in verdict.reason
+        assert not verdict.reason.startswith((TAKEN, "texts", "the target"))
+
+
+def test_a_door_before_the_tokenizer_is_told_as_that() -> None:
+    shut = replace(LIVES, reply=Reply(sent=True, status=413), proxy=ProxySign("body-limit", "nginx", "Raise it."))
+    verdict = Untokenized().lost(shut)
+    assert verdict.reason.startswith("asked to tokenize a text of this length, nginx answered HTTP 413")
+    assert verdict.next_step.startswith("Raise it, or name the model's own tokenizer with --tokenizer")

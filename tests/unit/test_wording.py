@@ -21,6 +21,14 @@ DEATHS = [
     "Worker unexpectedly exits with a connection error code 2",
     "worker exited",
     "upstream connect error or disconnect/reset before headers. reset reason: connection termination",
+    "Failed to process the request(s), message: Stub process 'model_0_0' is not healthy.",
+    "rpc error: code = Unavailable desc = error reading from server: EOF",
+    "Scheduler process died",
+    "[plugin] Connection Error, ('Connection aborted.', RemoteDisconnected('Remote end closed connection'))",
+    "HTTPConnectionPool(host='engine', port=8000): Max retries exceeded with url: /v1/completions",
+    "read ECONNRESET",
+    "Server disconnected without sending a response.",
+    "peer closed connection without sending complete message body (incomplete chunked read)",
 ]
 FAILURES = [
     "CUDA out of memory. Tried to allocate 2.00 GiB",
@@ -41,6 +49,11 @@ LENGTHS = [
     "prompt exceeds what we take",
     "it does not fit the context",
 ]
+ALIVE = [
+    "rpc error: code = Unavailable desc = queue full",
+    "the process takes at most 4096 tokens",
+    "the pod has 2 containers",
+]
 NEITHER = ["zu lang", "nope", "temperature must be non-negative", "Token id 7 is out of vocabulary", ""]
 
 
@@ -58,6 +71,11 @@ def test_the_words_of_a_death_are_known(message: str) -> None:
 @pytest.mark.parametrize("message", FAILURES)
 def test_a_failure_of_the_machine_is_no_refusal_and_no_death(message: str) -> None:
     assert refuses_by_failure(said(message))
+    assert not says_dead(said(message))
+
+
+@pytest.mark.parametrize("message", ALIVE)
+def test_words_of_who_lives_are_no_death(message: str) -> None:
     assert not says_dead(said(message))
 
 

@@ -1,0 +1,143 @@
+"""What did a complete answer show, of an engine that is well after it? PURE.
+
+An answer is a pass where nothing speaks against it: neighbours, a cache, its counts, its text, its drafter.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fuzzer.counting import ASK_THE_ENGINE, of_another_tokenizer
+from fuzzer.evidence import Verdict
+from fuzzer.garble import garbled, spoken
+from fuzzer.model import Outcome
+from fuzzer.vitals import contended
+
+if TYPE_CHECKING:
+    from fuzzer.evidence import Evidence
+
+# How far under the limit a total may end and still be a clamp: llama.cpp stops one short of its context.
+CLAMP_SLACK = 1
+# A unique head keeps a cache from hiding the prefill; where one hides so much of it all the same, nothing was shown.
+CACHED_SHARE = 0.5
+
+
+def answered(e: Evidence) -> Verdict:
+    """The verdict on an answer that came whole, or as far as we wanted it."""
+    shows_nothing = _company_failed(e) or _hidden(e) or _filtered(e)
+    return shows_nothing or _shortened(e) or _garbage(e) or _slow_drafter(e) or _pass(e)
+
+
+def _company_failed(e: Evidence) -> Verdict | None:
+    """What fails a neighbour in the batch is a failure under the probe's conditions, whoever got the answer.
+
+    Without the neighbours that it was to have, an answer shows nothing.
+    """
+    if e.companion_faults:
+        return Verdict(Outcome.ERROR, f"a complete answer, but {e.companion_faults[0]}; the engine lives on")
+    if e.companions_turned_away:
+        step = "ask for fewer --companions, or for a shorter --companion-length"
+        return Verdict(Outcome.INFRA, f"a complete answer, but {e.companions_turned_away[0]}", next_step=step)
+    return None
+
+
+def _hidden(e: Evidence) -> Verdict | None:
+    """A cold probe whose prompt came out of a cache was not prefilled: its pass is none."""
+    cached = e.reply.usage.cached_tokens or 0
+    sent_before = e.spec.compared is not None and e.spec.compared > 1  # an engine without salts remembers it
+    if e.spec.cache != "cold" or sent_before or cached <= CACHED_SHARE * e.sent_tokens:
+        return None
+    return Verdict(Outcome.ABANDONED, f"{cached} of {e.sent_tokens} prompt tokens came out of a cache, unasked")
+
+
+def _filtered(e: Evidence) -> Verdict | None:
+    """An answer that a filter ended shows nothing of the engine."""
+    if e.reply.finish_reason != "content_filter":
+        return None
+    step = "try another --content, or ask the engine itself by its own --url"
+    return Verdict(Outcome.INFRA, "a content filter ended the answer", next_step=step)
+
+
+def _shortened(e: Evidence) -> Verdict | None:
+    usage = e.reply.usage
+    expected = e.sent_tokens + (e.offset or 0)
+    certain = not e.estimated or e.offset is not None
+    if usage.prompt_tokens is None and e.offset is not None and e.spec.stop_after is None:
+        return Verdict(
+            Outcome.INFRA,
+            "answered, but the server no longer says how many prompt tokens it read, as it did before",
+            next_step="whether it shortened the prompt cannot be known: ask the engine without what drops its usage",
+        )
+    if (another := of_another_tokenizer(e)) is not None:
+        return Verdict(Outcome.INFRA, another, next_step=ASK_THE_ENGINE)
+    if usage.prompt_tokens is not None and certain and usage.prompt_tokens < expected:
+        return Verdict(Outcome.TRUNCATED, f"{expected} prompt tokens sent, {usage.prompt_tokens} counted by the server")
+    if _short_output(e) and not _clamped(e):
+        asked, got = e.spec.output_tokens, usage.completion_tokens
+        hint = f" (if it never gives more: --output-tokens {got})" if e.baseline is None and got else ""
+        return Verdict(Outcome.TRUNCATED, f"{asked} output tokens asked, {got} given with room left{hint}")
+    return None
+
+
+def _short_output(e: Evidence) -> bool:
+    got = e.reply.usage.completion_tokens
+    if got is None or e.spec.stop_after is not None or got >= e.spec.output_tokens:
+        return False
+    if e.reply.finish_reason == "stop":  # where `ignore_eos` is not honoured, the model itself may end it
+        return e.goes_on and e.baseline is not None and e.baseline.full_output
+    return e.baseline is None or e.baseline.full_output or e.reply.finish_reason == "length"
+
+
+def _clamped(e: Evidence) -> bool:
+    """Fewer output tokens than asked because prompt + output reached the limit (or a limit that nobody told us)."""
+    usage = e.reply.usage
+    if usage.prompt_tokens is None or usage.completion_tokens is None or usage.completion_tokens < 1:
+        return False
+    total = usage.prompt_tokens + usage.completion_tokens
+    if e.limit is None:
+        return e.reply.finish_reason == "length" and not _more_was_answered(e, total)
+    if usage.prompt_tokens + e.spec.output_tokens <= e.limit - CLAMP_SLACK:
+        return False
+    return total >= e.limit - CLAMP_SLACK
+
+
+def _more_was_answered(e: Evidence, total: int) -> bool:
+    """A limit that nobody told us clamps at one total: not below what came whole, and not at one and then at more.
+
+    A server that never gives as many tokens as are asked bounds the number alone.
+    """
+    if e.baseline is not None and not e.baseline.full_output:
+        return False
+    beyond = e.clamped_total is not None and total > e.clamped_total + CLAMP_SLACK
+    return beyond or total < e.longest_total - CLAMP_SLACK
+
+
+def _garbage(e: Evidence) -> Verdict | None:
+    if e.baseline is None or e.spec.stop_after is not None:
+        return None
+    why = garbled(e.reply.text, spoken(e.reply, e.spec.output_tokens), e.baseline)
+    return Verdict(Outcome.GARBLED, f"{why}, although short prompts are answered with text") if why else None
+
+
+def _slow_drafter(e: Evidence) -> Verdict | None:
+    """Speculation that short prompts had and this one lost: off, or next to nothing accepted."""
+    usual = e.baseline.mean_acceptance_length if e.baseline else None
+    if usual is None or usual <= 1.05 or e.draft is None or contended(e):
+        return None
+    tokens = e.reply.usage.completion_tokens or 0
+    if tokens < 8:
+        return None
+    now = e.draft.mean_acceptance_length
+    if now is None:
+        return Verdict(Outcome.DEGRADED, f"nothing was drafted (short prompts: {usual:.2f} tokens a step)")
+    expected = e.draft.drafts * (usual - 1)
+    if expected >= 4 and e.draft.accepted_tokens <= 0.1 * expected:
+        return Verdict(Outcome.DEGRADED, f"acceptance fell to {now:.2f} tokens a step (short prompts: {usual:.2f})")
+    return None
+
+
+def _pass(e: Evidence) -> Verdict:
+    if _short_output(e) and _clamped(e):
+        got = e.reply.usage.completion_tokens
+        return Verdict(Outcome.PASS, f"clamped: {got} of {e.spec.output_tokens} output tokens fit", clamped=True)
+    return Verdict(Outcome.PASS, "a complete answer")
