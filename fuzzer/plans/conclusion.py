@@ -82,7 +82,20 @@ def conclude(ledger: Ledger) -> Finding:
     kind, reason = _verdict(ledger)
     if found := islands(ledger):
         kind = FindingKind(found[0].outcome)
+    elif ledger.bounds.first_bad is None and (died := _died_once(ledger)) is not None:
+        return not_by_length(ledger, died)
     return _finding(ledger, kind, reason, cap, None)
+
+
+def _died_once(ledger: Ledger) -> str | None:
+    """Which death did not come again, at its length or above it. Passes outweigh it, but explain nothing."""
+    for length, tally in ledger.line():
+        died = [seen for seen in tally.failures if seen.outcome is Outcome.DEATH]
+        if died and ledger.is_sound(tally):
+            signature = f" ({died[0].signature})" if died[0].signature else ""
+            since = f"{length} passed {times(len(tally.passes))}, and longer ones pass"
+            return f"the engine died {times(len(died))} at {length} tokens{signature}, and not again: {since}"
+    return None
 
 
 def _verdict(ledger: Ledger) -> tuple[FindingKind, str]:

@@ -20,7 +20,8 @@ def settle_noise(ledger: Ledger) -> ProbeSpec | None:
     if not bounds.noisy:
         return None
     lo = ledger.at(question.start)
-    if not question.trust_lo and question.start < bounds.high and (bounds.last_good or 0) < question.start:
+    is_below = question.start < bounds.high and (bounds.last_good or 0) < question.start
+    if not question.trust_lo and is_below and not (lo.passes and ledger.is_sound(lo)):
         return question.spec(question.start, Role.LO, f"failures are noisy: lo has passed {len(lo.passes)} times")
     if bounds.first_bad is None:
         return None

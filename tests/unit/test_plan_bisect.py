@@ -660,3 +660,17 @@ def test_where_good_answers_repeat_themselves_garbled_ones_cannot_be_told(at: in
     assert any(said.startswith(words) for said in play(bisect(BisectQuestion(lo=LO, hi=HI)), answer).finding.assumes)
     quiet = BisectQuestion(lo=LO, hi=HI, fail_on=FAIL_ON_DEFAULT - {Outcome.GARBLED})
     assert not any("repeats" in said for said in play(bisect(quiet), answer).finding.assumes)
+
+
+def test_a_death_that_did_not_come_again_is_not_of_the_length_and_is_told() -> None:
+    struck: list[int] = []
+
+    def once(request: Request) -> Outcome | None:
+        if request.prompt > 250_000 and not struck:
+            struck.append(request.prompt)
+            return Outcome.DEATH
+        return None
+
+    finding = run(World(once)).finding
+    assert (finding.kind, finding.halt, finding.cap) == (FindingKind.NOT_LENGTH, Halt.NOT_LENGTH, None)
+    assert f"the engine died once at {struck[0]} tokens, and not again" in finding.reason
