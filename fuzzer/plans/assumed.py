@@ -9,6 +9,7 @@ from fuzzer.plans.axis import left_for_drafts
 from fuzzer.plans.corners import refused_corners
 from fuzzer.plans.scan import scanned
 from fuzzer.plans.warmth import hit_words
+from fuzzer.standing import Loops
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -54,12 +55,18 @@ def assumed(ledger: Ledger, cap: int | None) -> tuple[str, ...]:
 
 def _garble_untold(ledger: Ledger) -> str | None:
     """Which garbled answers passed for good ones, since good ones look like that."""
-    loops = next((seen for seen in ledger.seen if seen.yardstick is not None and seen.yardstick.repeats), None)
-    if loops is None or Outcome.GARBLED not in ledger.question.fail_on:
+    if Outcome.GARBLED not in ledger.question.fail_on:
         return None
-    if loops.spec.role is Role.BASELINE:
-        return "the short baseline already repeats one token: garbled answers that do the same cannot be told"
-    return f"an answer to {loops.length} tokens passed, but repeats one token: garbled ones since cannot be told"
+    loops = Loops()
+    for seen in ledger.seen:
+        if seen.yardstick is None:
+            continue
+        if seen.yardstick.repeats and seen.spec.role is Role.BASELINE:
+            return "the short baseline already repeats one token: garbled answers that do the same cannot be told"
+        loops = loops.after(seen.length, repeats=seen.yardstick.repeats)
+    if not loops.by_nature:
+        return None
+    return f"an answer to {loops.shortest} tokens passed, but repeats one token: garbled ones since cannot be told"
 
 
 def ended_early(evidence: Iterable[Observation]) -> str | None:

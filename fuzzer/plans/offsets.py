@@ -41,15 +41,16 @@ class Offsets:
     def to_ask(self, length: int) -> int:
         """What to ask for so that the server counts `length`, by the longest prompt it counted that is not longer.
 
-        No more is sent than that leaves: what is added to a prompt is added to longer ones too. And less is sent than
-        what was counted as longer, for between the two there may be lengths that no prompt is counted as.
+        No more is sent than that leaves: what is added to a prompt is added to longer ones too. Where that was counted
+        as longer, half way to it is sent: between the two there may be lengths that no prompt is counted as.
         """
         if self._are_even:
             return length
         at = bisect_right(self._steps, length, key=sum)
-        sent = length - self._steps[max(at - 1, 0)][1]
-        if at < len(self._steps):
-            sent = min(sent, self._steps[at][0] - 1)
+        below, added = self._steps[max(at - 1, 0)]
+        sent = length - added
+        if at < len(self._steps) and sent >= (above := self._steps[at][0]):
+            sent = (min(below, above - 1) + above) // 2
         return max(1, sent + (self._standing.offset(self._mode) or 0))
 
     def length_of(self, seen: Observation) -> int:

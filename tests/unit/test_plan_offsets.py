@@ -103,6 +103,14 @@ def test_nothing_fails_and_the_top_is_reached_as_it_is_counted() -> None:
     assert len(played.log) < 60
 
 
+@pytest.mark.parametrize("times", [1.1, 2, 3])
+def test_a_server_that_counts_long_prompts_several_times_over_is_soon_known(times: float) -> None:
+    """After a preemption some count a prompt twice. Between the two there are many lengths that none is counted as."""
+    played = run(World(counts=lambda tokens: int(times * tokens) if tokens > 9_000 else tokens), hi=20_000)
+    assert played.finding.kind is FindingKind.NONE
+    assert len(played.log) < 60
+
+
 def test_a_scan_and_a_warm_search_ask_by_the_servers_count_too() -> None:
     world = World(prompt_above(9_999), counts=more_above(1_000, 24))
     for asked in ({"scan": 20}, {"cache": "warm"}, {"cache": "mixed"}):
