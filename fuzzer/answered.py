@@ -115,6 +115,8 @@ def _more_was_answered(e: Evidence, total: int) -> bool:
 def _garbage(e: Evidence) -> Verdict | None:
     if e.baseline is None or e.spec.stop_after is not None:
         return None
+    if e.reply.finish_reason == "stop" and not (e.goes_on or e.baseline.full_output) and not e.reply.text.strip():
+        return None  # short answers ended early by themselves too: this one may have had nothing to say
     why = garbled(e.reply.text, spoken(e.reply, e.spec.output_tokens), e.baseline)
     return Verdict(Outcome.GARBLED, f"{why}, although short prompts are answered with text") if why else None
 

@@ -180,7 +180,7 @@ def answered_by_another(e: Evidence) -> Verdict | None:
 
 def _stranger(e: Evidence) -> str | None:
     """Who answered instead of the one that answered the short prompts, or None."""
-    if e.baseline is None:
+    if e.baseline is None or e.replicas:
         return None
     model, now = e.baseline.model, deployment(e.reply.headers)
     if model and e.reply.model and _bare(model) != _bare(e.reply.model):

@@ -19,26 +19,10 @@ if TYPE_CHECKING:
 SHORTEST_DEADLINE_S = 60.0
 TIMES_PREDICTED = 10.0
 
+BELIEVED = {Role.BASELINE, Role.LO}  # lengths that are believed to be good
+
 Way = tuple["Mode", str]
 """How a prompt is sent, and what it is made of."""
-
-
-@dataclass(frozen=True, slots=True)
-class Loops:
-    """At which lengths a model runs into loops of its own accord, as good answers show it."""
-
-    shortest: int | None = None  # the shortest prompt whose good answer repeats itself
-    longest_without: int = 0  # the longest one whose answer does not
-
-    def after(self, length: int, *, repeats: bool) -> Loops:
-        if repeats:
-            return replace(self, shortest=min(length, length if self.shortest is None else self.shortest))
-        return replace(self, longest_without=max(length, self.longest_without))
-
-    @property
-    def by_nature(self) -> bool:
-        """What begins at a length and never stops above it is no nature, but may be what we look for."""
-        return self.shortest is not None and self.shortest < self.longest_without
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +31,6 @@ class Standing:
 
     offsets: tuple[tuple[Mode, int], ...] = ()
     baselines: tuple[tuple[Way, Baseline], ...] = ()
-    loops: tuple[tuple[Way, Loops], ...] = ()
     passes: tuple[tuple[int, float], ...] = ()  # (tokens in flight, seconds) of the slowest passes
     cuts_s: tuple[float, ...] = ()  # of the lines that were cut, the two shortest and the two longest times
     incarnation: int = 0
@@ -100,7 +83,6 @@ class Standing:
             self,
             offsets=self._offsets(seen),
             baselines=self._baselines(seen),
-            loops=self._loops(seen),
             passes=self._passes(seen),
             cuts_s=self.cuts_s if seen.cut_s is None else _extremes((*self.cuts_s, seen.cut_s)),
             incarnation=self.incarnation + new_life,
@@ -138,21 +120,27 @@ class Standing:
         return min(timeout_s, max(SHORTEST_DEADLINE_S, TIMES_PREDICTED * predicted))
 
     def _offsets(self, seen: Observation) -> tuple[tuple[Mode, int], ...]:
+        """The least of what short prompts and lo tell: a server that adds more to lo has not cut what is shorter."""
         known = self.offset(seen.spec.mode) is not None and seen.spec.role not in {Role.BASELINE, Role.LO}
         if known or seen.outcome is not Outcome.PASS or seen.length_source != "usage":
             return self.offsets
         others = (known for known in self.offsets if known[0] != seen.spec.mode)
-        return (*others, (seen.spec.mode, seen.length - seen.sent_tokens))
+        before, added = self.offset(seen.spec.mode), seen.length - seen.sent_tokens
+        return (*others, (seen.spec.mode, added if before is None else min(before, added)))
 
     def _baselines(self, seen: Observation) -> tuple[tuple[Way, Baseline], ...]:
-        """Good answers only; the first one sets the yardstick, later ones can only make it more lenient."""
+        """Good answers only; the first one sets the yardstick, later ones can only make it more lenient.
+
+        That it loops by nature a model shows where nobody doubts the length: an answer that breaks half way near the
+        edge repeats itself too, and would let all above it pass.
+        """
         mark, known = seen.yardstick, self.yardstick(seen.spec)
         way = (seen.spec.mode, seen.spec.content)
         if seen.outcome is not Outcome.PASS or mark is None:
             return self.baselines
         if known is not None:
             way = self._likest(*way) or way
-            repeats = known.repeats or dict(self._loops(seen)).get(way, Loops()).by_nature
+            repeats = known.repeats or (mark.repeats and seen.spec.role in BELIEVED)
             replacement = known.has_replacement or mark.has_replacement
             sings = known.canary_has_text and mark.canary_has_text
             mark = replace(known, repeats=repeats, has_replacement=replacement, canary_has_text=sings)
@@ -165,14 +153,6 @@ class Standing:
         if not seen.clamped:
             return self.clamped_total
         return seen.total if self.clamped_total is None else min(self.clamped_total, seen.total)
-
-    def _loops(self, seen: Observation) -> tuple[tuple[Way, Loops], ...]:
-        way = self._likest(seen.spec.mode, seen.spec.content)
-        if way is None or seen.outcome is not Outcome.PASS or seen.yardstick is None:
-            return self.loops
-        known = dict(self.loops)
-        known[way] = known.get(way, Loops()).after(seen.length, repeats=seen.yardstick.repeats)
-        return tuple(known.items())
 
     def _passes(self, seen: Observation) -> tuple[tuple[int, float], ...]:
         whole = seen.outcome is Outcome.PASS and seen.spec.stop_after is None

@@ -31,8 +31,9 @@ _LOST_UPSTREAM = re.compile(
     r"upstream connect error.{0,120}(?:connection termination|remote connection failure|connection refused)"
     r"|connection (?:error|aborted|refused|reset|broken)|connection ?(?:aborted|refused|reset) ?error"
     r"|remote ?disconnected|(?:remote end|server|peer) (?:disconnected|hung up|closed (?:the )?connection)"
-    r"|socket hang up|econn(?:refused|reset)|max retries exceeded|all connection attempts failed"
-    r"|incomplete (?:chunked )?read|error reading from server|: (?:unexpected )?eof\b"
+    r"|remote server .{0,80} closed|socket hang up|econn(?:refused|reset)|max retries exceeded"
+    r"|all connection attempts failed|incomplete (?:chunked )?read|error reading from server"
+    r"|(?:\"http[^\"]{0,160}\"|running the model): (?:unexpected )?eof\b"
     r"|(?:code = |statuscode\.)unavailable.{0,200}(?:eof|connection|socket|transport|reset|closed)",
     re.IGNORECASE | re.DOTALL,
 )
@@ -58,7 +59,7 @@ _LENGTH = re.compile(
     re.IGNORECASE,
 )
 # What engines count, and no proxy does.
-_TOKENS = re.compile(r"token|context|prompt|\binput|sequence|seq_len|model_len", re.IGNORECASE)
+_TOKENS = re.compile(r"token|context|prompt|too long|\binput|sequence|seq_len|model_len", re.IGNORECASE)
 
 
 def words(reply: Reply) -> str:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from fuzzer.model import Observation
     from fuzzer.store import Run
 
+UNRELATED = frozenset({FindingKind.NOT_LENGTH})
 PLANS = frozenset({"bisect", "probe"})
 ALIKE = ("output_tokens", "content", "mode", "stream", "sent_cache", "companions", "companion_length")
 
@@ -78,17 +79,21 @@ def last_cap(session: Session) -> int | None:
 
 
 def spare(session: Session, length: int) -> None:
-    """Raises RunStopped where no death is allowed, and this build is on record as killed by so many tokens or fewer."""
+    """Raises RunStopped where no death is allowed, and this build is on record as killed by so many tokens or fewer.
+
+    Deaths of a run that found them to be not by length say nothing of any.
+    """
     flags, survey = session.flags, session.survey
     if flags.max_deaths > 0:
         return
     with _past(flags.db) as history:
-        known = (
-            [] if history is None else history.known_failures(session.target.url, survey.model or "", survey.version)
-        )
+        if history is None:
+            return
+        known = history.known_failures(session.target.url, survey.model or "", survey.version)
+        not_by_length = {run.run for run in history.runs() if run.finding and run.finding.kind in UNRELATED}
     for failure in known:
         seen = failure.observation
-        if seen.deaths and seen.length <= length:
+        if seen.deaths and seen.length <= length and failure.run not in not_by_length:
             raise RunStopped(
                 f"With --max-deaths 0, {length} tokens are not sent: run {failure.run} recorded that {seen.length} "
                 "killed this engine. Choose shorter ones, or allow a death."

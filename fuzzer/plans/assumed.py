@@ -9,7 +9,7 @@ from fuzzer.plans.axis import left_for_drafts
 from fuzzer.plans.corners import refused_corners
 from fuzzer.plans.scan import scanned
 from fuzzer.plans.warmth import hit_words
-from fuzzer.standing import Loops
+from fuzzer.standing import BELIEVED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -57,16 +57,13 @@ def _garble_untold(ledger: Ledger) -> str | None:
     """Which garbled answers passed for good ones, since good ones look like that."""
     if Outcome.GARBLED not in ledger.question.fail_on:
         return None
-    loops = Loops()
-    for seen in ledger.seen:
-        if seen.yardstick is None:
-            continue
-        if seen.yardstick.repeats and seen.spec.role is Role.BASELINE:
-            return "the short baseline already repeats one token: garbled answers that do the same cannot be told"
-        loops = loops.after(seen.length, repeats=seen.yardstick.repeats)
-    if not loops.by_nature:
+    loops = (seen for seen in ledger.seen if seen.yardstick is not None and seen.yardstick.repeats)
+    first = next((seen for seen in loops if seen.spec.role in BELIEVED), None)
+    if first is None:
         return None
-    return f"an answer to {loops.shortest} tokens passed, but repeats one token: garbled ones since cannot be told"
+    if first.spec.role is Role.BASELINE:
+        return "the short baseline already repeats one token: garbled answers that do the same cannot be told"
+    return f"an answer to {first.length} tokens passed, but repeats one token: garbled ones since cannot be told"
 
 
 def ended_early(evidence: Iterable[Observation]) -> str | None:

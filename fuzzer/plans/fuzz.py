@@ -224,8 +224,8 @@ def _shrink(
 def _standing(hunt: Hunt, found: list[Reproducer]) -> list[Reproducer]:
     """What is left of the failures where the last line turns out to be cut by a proxy's clock: it cut others too."""
     cut = {seen.seq for seen in hunt.answers.seen if seen.cut_s is not None}
-    last = hunt.answers.seen[-1]
-    by_a_clock = last.outcome is Outcome.INFRA and last.seq in cut
+    last = hunt.answers.seen[-1] if hunt.answers.seen else None
+    by_a_clock = last is not None and last.outcome is Outcome.INFRA and last.seq in cut
     return [one for one in found if one.seq not in cut] if by_a_clock else found
 
 

@@ -154,6 +154,10 @@ class Ledger:
     def has_scanned(self, length: int) -> bool:
         return self._offsets.to_ask(length) in self._asked_by_scan
 
+    def missed_by_scan(self, length: int) -> bool:
+        """Did a scan ask this length, and the server count another one, so that no prompt may be counted as it?"""
+        return length not in self.scanned and self._offsets.to_ask(length) in self._asked_by_scan
+
     def missed(self, length: int) -> bool:
         """Was this length asked on the line, and another one counted?"""
         point = (length, self.question.output_at(length))

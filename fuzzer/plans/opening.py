@@ -22,7 +22,8 @@ def baseline(ledger: Ledger) -> ProbeSpec | Finding | None:
         reason = f"even {question.baseline} tokens are refused: {tally.refusals[0].reason}"
         return Finding(FindingKind.INCONCLUSIVE, reason, halt=Halt.UNUSABLE)
     if len(tally.all_failures) >= 2:
-        failed = f"even {question.baseline} tokens fail ({tally.failures[0].outcome}, twice)"
+        first = tally.failures[0]
+        failed = f"even {question.baseline} tokens fail twice ({first.outcome}: {first.reason})"
         return Finding(FindingKind.NOT_LENGTH, f"{failed}: it takes no long prompt", halt=Halt.NOT_LENGTH)
     again = "the short prompt failed: is it the engine, or was it chance?"
     return question.spec(question.baseline, Role.BASELINE, again if tally.all_failures else "what a short prompt shows")

@@ -97,8 +97,8 @@ def _measure(ledger: Ledger, island: Island) -> ProbeSpec | None:
     above = min((length for length in ends if length > island.last), default=ledger.bounds.last_good or island.last + 1)
     for passes, fails, side in ((below, island.first, -1), (above, island.last, 1)):
         gap = abs(fails - passes)
-        if gap > 1:
-            length = fails + side * width if gap > width else (fails + passes) // 2
+        length = fails + side * width if gap > width else (fails + passes) // 2
+        if gap > 1 and not ledger.missed_by_scan(length):
             return ledger.question.spec(length, Role.SCAN, f"{fails} is an island: how wide is it?")
     return None
 
@@ -107,7 +107,7 @@ def _confirm(ledger: Ledger, island: Island) -> ProbeSpec | None:
     """The length below it, until its passes bear the claim: there the cap will be."""
     length, question = island.first - 1, ledger.question
     tally = ledger.at_place(length)
-    if length < 1 or ledger.is_sound(tally):
+    if length < 1 or ledger.is_sound(tally) or (not tally.passes and ledger.missed_by_scan(length)):
         return None
     needed = passes_needed(question.confidence, question.tolerate)
     return question.spec(length, Role.SCAN, f"below the island: passed {len(tally.passes)} of {needed} times")

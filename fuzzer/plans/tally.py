@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from fuzzer.model import Observation, Side
+from fuzzer.model import Observation, Outcome, Side
 
 
 @dataclass(slots=True)
@@ -29,8 +29,10 @@ class Tally:
 
     @property
     def failures(self) -> list[Observation]:
-        """The failures that count: a contended one only if another failure repeats it."""
-        lone = len(self.all_failures) == 1 and self.all_failures[0].contended
+        """The failures that count: a contended one, and an answer that a model may have had no words for, only if
+        another failure repeats it.
+        """
+        lone = len(self.all_failures) == 1 and _may_be_chance(self.all_failures[0])
         return [] if lone else self.all_failures
 
     @property
@@ -41,3 +43,9 @@ class Tally:
     @property
     def is_bad(self) -> bool:
         return bool(self.failures or self.refusals)
+
+
+def _may_be_chance(seen: Observation) -> bool:
+    given = seen.completion_tokens
+    ended_itself = given is not None and given < seen.spec.output_tokens and seen.spec.stop_after is None
+    return seen.contended or (seen.outcome is Outcome.GARBLED and ended_itself)

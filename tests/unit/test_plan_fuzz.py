@@ -307,6 +307,12 @@ def test_nothing_found_is_no_bad_news() -> None:
     assert sum(seen.spec.role is Role.FUZZ for seen in engine.log) == 100
 
 
+def test_with_no_death_to_spend_nothing_is_sent() -> None:
+    with pytest.raises(StopIteration) as end:
+        next(fuzz(question(max_deaths=0)))
+    assert end.value.value.halt is Halt.DEATHS
+
+
 def test_what_is_refused_under_the_cap_has_not_passed() -> None:
     engine = Engine(lambda spec, _past: Outcome.REJECTED if spec.length > 8_000 else None)
     finding = engine.play(fuzz(question()))

@@ -13,7 +13,7 @@ from fuzzer.finding import FindingKind, Halt
 from fuzzer.model import Observation, Outcome, Role
 from fuzzer.plans.bisect import BisectQuestion, bisect
 from fuzzer.plans.offsets import Offsets
-from tests.unit.worlds import Played, World, any_of, flaky_above, play, prompt_above, total_above
+from tests.unit.worlds import Played, World, any_of, flaky_above, play, prompt_above, total_above, window
 
 QUESTION = BisectQuestion(lo=1_000, hi=40_000)
 
@@ -103,6 +103,18 @@ def test_nothing_fails_and_the_top_is_reached_as_it_is_counted() -> None:
     assert len(played.log) < 60
 
 
+@pytest.mark.parametrize("start", [900, 2_040, 9_500])
+@pytest.mark.parametrize("more", [3, 8, 100])
+@pytest.mark.parametrize("kind", [Outcome.ERROR, Outcome.DEATH])
+def test_a_scan_ends_where_lengths_lie_that_no_prompt_is_counted_as(start: int, more: int, kind: Outcome) -> None:
+    """An island there has an end that cannot be asked."""
+    world = World(any_of(window(1_700, 2_300, kind), prompt_above(12_000, kind)), counts=more_above(start, more))
+    played = run(world, lo=5_000, hi=40_000, scan=30, max_deaths=40)
+    assert len(played.log) < 300
+    assert all(seen.outcome is not Outcome.TRUNCATED for seen in played.log)
+    assert played.finding.cap is None or played.finding.cap <= 12_000
+
+
 @pytest.mark.parametrize("times", [1.1, 2, 3])
 def test_a_server_that_counts_long_prompts_several_times_over_is_soon_known(times: float) -> None:
     """After a preemption some count a prompt twice. Between the two there are many lengths that none is counted as."""
@@ -121,7 +133,8 @@ def test_a_scan_and_a_warm_search_ask_by_the_servers_count_too() -> None:
 
 def test_a_short_prompt_of_which_less_is_counted_comes_to_light_late() -> None:
     """A mixed search sends its short prompt twice, and what is added to the longer one is taken off the second."""
-    played = run(World(counts=more_above(60, 14), limit=341, style="sum"), lo=528, hi=529, cache="mixed")
+    world = World(counts=more_above(60, 14), limit=341, style="sum", is_judged=False)
+    played = run(world, lo=528, hi=529, cache="mixed")
     assert played.finding.kind is FindingKind.CLEAN_LIMIT
     assert played.finding.cap is not None
     assert played.finding.cap <= 341
@@ -130,10 +143,10 @@ def test_a_short_prompt_of_which_less_is_counted_comes_to_light_late() -> None:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_counts_that_are_now_so_now_so_come_to_an_end(seed: int) -> None:
-    played = run(World(prompt_above(9_999, Outcome.ERROR), counts=now_so_now_so(seed), seed=seed))
+    played = run(World(prompt_above(9_999, Outcome.ERROR), counts=now_so_now_so(seed), seed=seed, is_judged=False))
     finding = played.finding
     assert finding.halt is None
-    assert finding.last_good in {9_998, 9_999}
+    assert finding.last_good in range(9_995, 10_000)  # never above the edge, whatever was counted
     assert finding.cap is not None
     assert finding.cap <= 9_999
     assert len(played.log) < 150

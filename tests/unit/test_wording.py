@@ -27,6 +27,9 @@ DEATHS = [
     "[plugin] Connection Error, ('Connection aborted.', RemoteDisconnected('Remote end closed connection'))",
     "HTTPConnectionPool(host='engine', port=8000): Max retries exceeded with url: /v1/completions",
     "read ECONNRESET",
+    'POST predict: Post "http://127.0.0.1:39561/completion": EOF',
+    "an error was encountered while running the model: unexpected EOF",
+    "[address=0.0.0.0:41871, pid=812] Remote server 0.0.0.0:41871 closed",
     "Server disconnected without sending a response.",
     "peer closed connection without sending complete message body (incomplete chunked read)",
 ]
@@ -50,6 +53,7 @@ LENGTHS = [
     "it does not fit the context",
 ]
 ALIVE = [
+    "failed to parse request body: unexpected EOF",
     "rpc error: code = Unavailable desc = queue full",
     "the process takes at most 4096 tokens",
     "the pod has 2 containers",

@@ -58,6 +58,7 @@ class World:
     stops: float = 0.0  # the share of answers that the model itself ends
     stops_within: int = 40  # output tokens
     counts: Callable[[int], int] = int
+    is_judged: bool = True  # as the product does it: what is counted as less than before was cut
     prompt_room: int = 1
     log: list[Observation] = field(default_factory=list)
     _standing: Standing = field(default_factory=Standing)
@@ -82,6 +83,8 @@ class World:
         prompt = self.counts(sent)
         hit = min(self._warm, prompt - 1) // 16 * 16 if spec.cache == "warm" else 0
         outcome, output = self._outcome(spec, prompt, hit)
+        if self.is_judged and outcome in {Outcome.PASS, Outcome.DEGRADED} and prompt < sent + offset:
+            outcome = Outcome.TRUNCATED
         died = outcome is Outcome.DEATH
         took = 1.0 + (prompt - hit) * self.per_token_s
         cost = took + (self.revival_s if died else 0.0)
