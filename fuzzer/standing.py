@@ -140,8 +140,9 @@ class Standing:
             return self.baselines
         if known is not None:
             way = self._likest(*way) or way
-            repeats = known.repeats or (mark.repeats and seen.spec.role in BELIEVED)
-            replacement = known.has_replacement or mark.has_replacement
+            is_believed = seen.spec.role in BELIEVED
+            repeats = known.repeats or (mark.repeats and is_believed)
+            replacement = known.has_replacement or (mark.has_replacement and is_believed)
             sings = known.canary_has_text and mark.canary_has_text
             mark = replace(known, repeats=repeats, has_replacement=replacement, canary_has_text=sings)
         elif seen.spec.role not in {Role.BASELINE, Role.SINGLE}:

@@ -70,7 +70,7 @@ def test_loops_are_the_nature_of_a_model_only_where_the_length_is_believed_in() 
     """Where text breaks past a position, the answers around it are half broken, and pass."""
     standing = Standing().after(seen(64, role=Role.BASELINE)).after(seen(8_000))
     for length in (8_990, 8_985, 9_000):
-        standing = standing.after(seen(length, yardstick=Baseline(repeats=True)))
+        standing = standing.after(seen(length, yardstick=Baseline(repeats=True, has_replacement=True)))
     assert standing.after(seen(12_000)).baseline("ids") == TEXT
 
 
