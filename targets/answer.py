@@ -29,7 +29,8 @@ _BYTES_PER_TOKEN = 16 << 10
 _WHOLE_BYTES = 64 << 20  # of a body that is kept whole, whatever was asked
 _EVENTS_FREE = 64
 _UNASKED_TOKENS = 1 << 20  # how many output tokens to expect where the request named no number
-_TEXT_FIELDS = ("content", "reasoning_content", "reasoning", "refusal")
+_TEXT_FIELDS = ("content", "reasoning_content", "reasoning", "refusal", "tool_calls")
+_PART_FIELDS = ("text", "thinking", "function.arguments")
 
 
 @dataclass(slots=True)
@@ -205,5 +206,6 @@ class Answer:
 def _words(content: object) -> str:
     """The text of one field: as a string, or as a list of parts."""
     if isinstance(content, list):
-        return "".join(piece for part in content if isinstance(piece := at(part, "text"), str))
+        pieces = (at(part, name) for part in content for name in _PART_FIELDS)
+        return "".join(piece for piece in pieces if isinstance(piece, str))
     return content if isinstance(content, str) else ""
