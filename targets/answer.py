@@ -203,9 +203,8 @@ class Answer:
         return bool(text) or not (opens or finish)
 
 
-def _words(content: object) -> str:
-    """The text of one field: as a string, or as a list of parts."""
-    if isinstance(content, list):
-        pieces = (at(part, name) for part in content for name in _PART_FIELDS)
-        return "".join(piece for piece in pieces if isinstance(piece, str))
+def _words(content: object, deep: int = 2) -> str:
+    """The text of one field: as a string, or as a list of parts, which may hold such lists themselves."""
+    if isinstance(content, list) and deep:
+        return "".join(_words(at(part, name), deep - 1) for part in content for name in _PART_FIELDS)
     return content if isinstance(content, str) else ""

@@ -68,6 +68,7 @@ _BODY_WORDS = re.compile(
     r"max(?:imum)? bytes to buffer|buffer the request body|body (?:size )?limit"
     r"|(?:payload|entity|body|content[ -]length|request size)(?: size| length)?(?: is| was)? (?:too large|exceed)"
     r"|(?:payload|entity|body)[^.]{0,30} size limit|message larger than max|at 'body' failed to satisfy"
+    r"|(?:pars|read|decod)[^.]{0,20} (?:request )?body[^.]{0,20}(?:eof|limit|large)"
     r"|(?:larger|bigger|longer|greater|exceed|limit|maximum|too (?:large|big|long))[^.]{0,80}\bbytes\b"
     r"|\bbytes\b[^.]{0,80}(?:larger|exceed|limit|maximum|too (?:large|big|long))"
     r"|(?:exceed|larger than|bigger than)[^.]{0,60}\b(?:body|payload|entity|content[ -]length)\b"

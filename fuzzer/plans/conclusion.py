@@ -88,14 +88,20 @@ def conclude(ledger: Ledger) -> Finding:
 
 
 def _died_once(ledger: Ledger) -> str | None:
-    """Which death did not come again, at its length or above it. Passes outweigh it, but explain nothing."""
+    """Which death did not come again, at its length or above it. Passes outweigh it, but explain nothing.
+
+    One between two probes may be somebody's restart.
+    """
     for length, tally in ledger.line():
         died = [seen for seen in tally.failures if seen.outcome is Outcome.DEATH]
         if died and ledger.is_sound(tally):
             signature = f" ({died[0].signature})" if died[0].signature else ""
             since = f"{length} passed {times(len(tally.passes))}, and longer ones pass"
             return f"the engine died {times(len(died))} at {length} tokens{signature}, and not again: {since}"
-    return None
+    between = sum(seen.deaths for seen in ledger.seen if seen.blames == "nobody")
+    if between < 2:
+        return None
+    return f"the engine died {times(between)} between two probes, with no more than a canary in flight"
 
 
 def _verdict(ledger: Ledger) -> tuple[FindingKind, str]:

@@ -94,7 +94,7 @@ def worn(ledger: Ledger) -> str | None:
         return None
     clocks = CLOCKS
     if any(life.is_answered for life in ended):  # of a canary, or of itself
-        clocks = QUIET[1:] if any(life.idle for life in ended) else QUIET
+        clocks = QUIET
     ages = [f"{age:.0f} {unit}" for clock, unit in clocks if (age := _age_of_all(lives, clock)) is not None]
     return f"each of {len(ended)} lives of the engine ended after about {' or '.join(ages)}" if ages else None
 
@@ -108,7 +108,7 @@ def died_alone(ledger: Ledger) -> str | None:
     if _age_of_all(lives, _since_death) is None:
         return None
     age = min(_seconds(life)[1] for life in alone)
-    return f"the engine dies by itself, about {age:.0f} s after it came back, also with nothing asked of it"
+    return f"the engine dies by itself, about {age:.0f} s after it came back, also where it is asked next to nothing"
 
 
 def live_as_long(ledger: Ledger) -> ProbeSpec | None:
@@ -165,7 +165,8 @@ def _age_of_all(lives: list[Life], clock: Clock) -> float | None:
 
 
 def _requests(life: Life) -> tuple[float, float]:
-    alive = life.sung + sum(1 + len(seen.spec.companions) + seen.canaries for seen in life.before) + life.is_answered
+    alive = life.sung + sum(1 + len(seen.spec.companions) + seen.canaries for seen in life.before)
+    alive += life.is_answered and not life.idle
     return alive, alive + 1
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
@@ -211,3 +212,39 @@ def test_what_passed_is_never_said_to_be_unknown() -> None:
     assert any(seen.outcome is Outcome.PASS for seen in played.log)
     assert "nothing is known to pass" not in played.finding.reason
     assert "which is not enough to be sure" in played.finding.reason
+
+
+@dataclass
+class Unseen(Wearing):
+    """What dies upon a canary is now and then found dead by the next probe alone, and that is nobody's death."""
+
+    owed: Observation | None = None
+    told: int = 0
+    draws: random.Random = field(default_factory=random.Random)
+
+    def answer(self, spec: ProbeSpec) -> Observation:
+        self.told += 1
+        return replace(self._answer(spec), seq=self.told)
+
+    def _answer(self, spec: ProbeSpec) -> Observation:
+        if self.owed is not None:
+            died, self.owed = self.owed, None
+            return replace(
+                died, spec=spec, outcome=Outcome.ABANDONED, blames="nobody", completion_tokens=None, canaries=SUNG
+            )
+        seen = super().answer(spec)
+        if not seen.deaths or not self.answered or self.draws.random() < 0.5:
+            return seen
+        self.owed = replace(seen, started_s=seen.ended_s, length_source="inferred")
+        return replace(
+            seen, outcome=Outcome.PASS, deaths=0, blames=None, canaries=1, cost_s=1.0, length=spec.length,
+            length_source="usage", corroboration=None,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("after", [6, 9, 24])
+@pytest.mark.parametrize("seed", range(6))
+def test_wear_is_told_whoever_finds_the_engine_dead(after: int, seed: int) -> None:
+    played = run(Unseen(lambda requests, _: requests >= after, draws=random.Random(seed)))
+    assert (played.finding.kind, played.finding.halt) == (FindingKind.NOT_LENGTH, Halt.NOT_LENGTH)
+    assert "requests" in played.finding.reason or "dies by itself" in played.finding.reason

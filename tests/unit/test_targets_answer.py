@@ -266,6 +266,6 @@ def test_an_answer_that_says_all_and_done_needs_no_finish_reason() -> None:
 def test_content_may_come_in_parts() -> None:
     parts = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}, {"type": "other"}, 7]
     assert read(delta(content=parts) + delta("stop") + DONE).text == "ab"
-    thought = [{"type": "thinking", "thinking": "so"}]
+    thought = [{"type": "thinking", "thinking": [{"type": "text", "text": "so"}]}]
     called = [{"index": 0, "function": {"name": "f", "arguments": "{}"}}]
     assert read(delta(content=thought) + delta(tool_calls=called) + delta("stop") + DONE).text == "so{}"

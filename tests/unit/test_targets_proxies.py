@@ -67,6 +67,7 @@ SIGNS = [
      "body-limit", "a proxy", "request body"),
     (500, {}, '{"error":{"message":"grpc: received message larger than max (61000 vs. 60000)"}}', "body-limit",
      "a proxy", "request body"),
+    (400, {}, '{"error":"failed to parse request body: unexpected EOF"}', "body-limit", "a proxy", "request body"),
     (400, {}, "A payload reached size limit.", "body-limit", "a proxy", "request body"),
     (400, {}, '{"statusCode":400,"message":"request entity too large"}', "body-limit", "a proxy", "request body"),
     (404, {"server": "Microsoft-IIS/10.0"}, "<h3>The module denies what exceeds the request content length.</h3>",
