@@ -99,4 +99,5 @@ class Verdict:
     blames: Literal["this", "previous", "nobody"] | None = None  # where a death belongs
     retry_after_s: float | None = None
     next_step: str = ""  # for `infra`: the setting to change
+    refuses_ids: bool = False  # for `infra`: token ids are not taken, whatever the length
     unusable: bool = False  # for `infra`: the way itself is shut (auth, wrong model, TLS, DNS), whatever the length

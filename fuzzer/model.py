@@ -193,6 +193,7 @@ class Observation:
     retry_after_s: float | None = None
     next_step: str = ""
     unusable: bool = False
+    refuses_ids: bool = False  # token ids are not taken, whatever the length: text may be
     signature: str = ""  # the engine's own words at a death: the error message, or a log line
     signature_source: SignatureSource = "client"  # log: a line of the engine's own
     cut_s: float | None = None  # when the line was cut or reset, in seconds since the request was begun

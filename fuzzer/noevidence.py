@@ -29,7 +29,6 @@ _SHUT_ON_NOBODY = {400, 403, 404}
 _SHUT = {"auth", "redirect", "not-found"}  # not by the length: the way itself is shut
 _HIDES_A_FAILURE = {"broken", "deadline", "blocked", "body-limit"}
 NOT_TAKEN = "the target does not take this request: try --mode text, or another --content"
-IDS_REFUSED = "send text: --mode text"
 FOR_ITS_SIZE = (
     "what is shorter passes with the same key and --url, so it is a limit on request bodies, or a firewall: raise it "
     "(AWS WAF's SizeRestrictions_BODY, IIS's maxAllowedContentLength), or ask the engine itself by its own --url"
@@ -124,7 +123,9 @@ def ids_refused(e: Evidence) -> Verdict | None:
         return None
     said = f": {said}" if (said := words(e.reply)) else ""
     why = f"the target refuses token ids (HTTP {status}{said})"
-    return Verdict(Outcome.INFRA, why, next_step=IDS_REFUSED, unusable=True) if death_proof(e) is None else None
+    if death_proof(e) is not None:
+        return None
+    return Verdict(Outcome.INFRA, why, next_step="send text: --mode text", unusable=True, refuses_ids=True)
 
 
 def _may_be_nobody(e: Evidence) -> bool:

@@ -57,6 +57,7 @@ def observe(
         retry_after_s=verdict.retry_after_s,
         next_step=verdict.next_step,
         unusable=verdict.unusable,
+        refuses_ids=verdict.refuses_ids,
         signature=signature(e) if verdict.deaths else "",
         cut_s=e.reply.ended_s if _may_be_a_clocks(e, verdict) and prepared.body else None,
         yardstick=_yardstick(e) if verdict.outcome is Outcome.PASS else None,

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from fuzzer.cli import session
 from fuzzer.events import Note
-from fuzzer.noevidence import IDS_REFUSED
 from fuzzer.tuning import IdsRefused
 
 if TYPE_CHECKING:
@@ -44,4 +43,4 @@ def _refused(ending: Ending) -> str | None:
     if not isinstance(ending, session.Result) or not ending.observations:
         return None
     last = ending.observations[-1]
-    return last.reason if last.next_step == IDS_REFUSED else None
+    return last.reason if last.refuses_ids else None

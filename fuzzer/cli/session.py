@@ -21,8 +21,8 @@ from fuzzer.finding import Finding
 from fuzzer.heed import unless
 from fuzzer.journal import StoreJournal, last_seen_engine, settle
 from fuzzer.model import Settings
-from fuzzer.opening import opening
 from fuzzer.preflight import SAMPLE_S, Company, company
+from fuzzer.prelude import prelude
 from fuzzer.prompts import PromptSource
 from fuzzer.rig import Rig, generation_of
 from fuzzer.store import RunRecord, Store
@@ -141,7 +141,7 @@ class Session:
     ) -> Result:
         recorded = store.observations(run)
         several = self.company.replicas > 1
-        async with opening(store, run, self.target, grace_s=self.pace.grace_failure_s, replicas=several) as before:
+        async with prelude(store, run, self.target, grace_s=self.pace.grace_failure_s, replicas=several) as before:
             rig = await unless(stop, lambda: self._rig(stop, listeners, before.tell))
         driver = Driver(
             run=run,

@@ -29,7 +29,7 @@ NO_PROBE = ProbeSpec(1, 1, Role.BASELINE, "before the first probe")
 
 
 @dataclass(slots=True)
-class Opening:
+class Prelude:
     """The time before the first probe. Requests of it are on record like canaries.
 
     `lost` is what came instead of the last answer, where its line went dead.
@@ -52,7 +52,7 @@ class Opening:
         self.store.canary(self.run, canary, at_s=self.now(), purpose="tuning")
         self.lost = Reply(sent=True, fault=Fault(canary.fault)) if canary.fault in {Fault.RESET, Fault.CUT} else None
 
-    async def bury(self, reply: Reply | None) -> str | None:
+    async def count_death(self, reply: Reply | None) -> str | None:
         """Why the engine must have died of what was answered so, with that death on record; None where it lives."""
         if reply is None:
             return None
@@ -70,22 +70,22 @@ class Opening:
 
 
 @asynccontextmanager
-async def opening(
+async def prelude(
     store: Store, run: str, target: Target, *, grace_s: float, replicas: bool = False
-) -> AsyncIterator[Opening]:
+) -> AsyncIterator[Prelude]:
     """To be held around everything before the first probe: what stops it is noted, and the run is sealed.
 
     Raises TargetLost where the engine died of it.
     """
     before = None if replicas else await scrape(target)
-    here = Opening(store, run, target, grace_s, store.active_s(run) - time.monotonic(), before)
+    here = Prelude(store, run, target, grace_s, store.active_s(run) - time.monotonic(), before)
     try:
         yield here
     except Interrupted:
         store.finish(run, None, "interrupted", at_s=here.now())
         raise Interrupted(run) from None
     except (CtxfuzzError, PromptError) as stopped:
-        why = await here.bury(stopped.reply if isinstance(stopped, TokenizerLost) else here.lost)
+        why = await here.count_death(stopped.reply if isinstance(stopped, TokenizerLost) else here.lost)
         fault = stopped if why is None else TargetLost(f"{_died_of(stopped)}, before any probe ({why}). {NEXT}")
         store.note(run, str(fault), at_s=here.now(), level="warning")
         store.finish(run, None, "halted", at_s=here.now())
