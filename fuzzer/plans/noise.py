@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fuzzer.model import ProbeSpec, Role, Side, side_of
-from fuzzer.plans.wear import died_alone, worn
+from fuzzer.plans.wear import died_alone, kills_the_old, worn
 
 if TYPE_CHECKING:
     from fuzzer.plans.ledger import Ledger
@@ -64,7 +64,7 @@ def other_cause(ledger: Ledger) -> OtherCause | None:
         return None
     if (poison := _poison(ledger)) is not None:
         return poison
-    why = worn(ledger)
+    why = worn(ledger) or kills_the_old(ledger)
     return None if why is None else _of_lives(ledger, why)
 
 

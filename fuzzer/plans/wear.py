@@ -26,6 +26,8 @@ MANY_LIVES = 3  # so many that are alike: then it matters no more how old the li
 SAME_AGE = 0.1
 SHORT_LIFE = 12  # requests: of a longer life the search itself soon asks enough
 LONGEST_NAP_S = 120.0
+MANY_DEATHS = 6
+SORTED = 1_000  # so many orders there must be of as many deaths and passes, of which one alone has come
 SURE = math.log(40)  # what was seen must be so much less likely if nothing but length and chance has made it
 
 
@@ -97,6 +99,29 @@ def worn(ledger: Ledger) -> str | None:
         clocks = QUIET
     ages = [f"{age:.0f} {unit}" for clock, unit in clocks if (age := _age_of_all(lives, clock)) is not None]
     return f"each of {len(ended)} lives of the engine ended after about {' or '.join(ages)}" if ages else None
+
+
+def kills_the_old(ledger: Ledger) -> str | None:
+    """A sentence: lengths that kill an old life, and pass in a young one. None where chance may have sorted them so.
+
+    Lives that end alike are told sooner, and better, by `worn`.
+    """
+    deaths, passes = [], []
+    shortest = min((seen.length for seen in ledger.evidence if seen.outcome is Outcome.DEATH), default=0)
+    counted = {seen.seq: seen.outcome for seen in ledger.evidence if seen.length >= shortest}
+    for life in lives_of(ledger.seen):
+        age = life.sung
+        for seen in life.probes:
+            outcome = counted.get(seen.seq)
+            if outcome is Outcome.DEATH:
+                deaths.append(age)
+            elif outcome is Outcome.PASS:
+                passes.append(age)
+            age += 1 + len(seen.spec.companions) + seen.canaries
+    sorted_by_chance = math.comb(len(deaths) + len(passes), len(deaths))
+    if len(deaths) < MANY_DEATHS or not passes or max(passes) >= min(deaths) or sorted_by_chance < SORTED:
+        return None
+    return f"{shortest} tokens and more kill the engine once it has answered {min(deaths)} requests, and pass before"
 
 
 def died_alone(ledger: Ledger) -> str | None:

@@ -74,6 +74,15 @@ def test_wear_is_told_in_few_deaths_with_the_requests_that_it_takes(after: int, 
     assert played.finding.cap is None
 
 
+def test_lengths_that_kill_an_old_engine_alone_are_told_in_few_deaths() -> None:
+    world = Wearing()
+    world.rule = lambda request: Outcome.DEATH if request.prompt > 270_000 and world.served >= 10 else None
+    played = run(world, max_deaths=30)
+    assert (played.finding.kind, played.finding.cap) == (FindingKind.NOT_LENGTH, None)
+    assert "kill the engine once it has answered" in played.finding.reason
+    assert played.deaths <= 9
+
+
 def test_what_passed_before_the_engine_was_worn_out_has_passed() -> None:
     played = run(Wearing(lambda requests, _: requests >= 9))
     passed = max(seen.length for seen in played.log if seen.outcome is Outcome.PASS)
