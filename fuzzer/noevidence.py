@@ -119,12 +119,11 @@ def ids_refused(e: Evidence) -> Verdict | None:
     status = e.reply.status
     if e.spec.mode != "ids" or e.baseline is not None or e.served_before or status not in _REFUSING:
         return None
-    if e.refusal is not None or refuses_by_failure(e.reply) or e.canary is None or e.canary.status != status:
+    alike = e.canary is not None and e.canary.status == status
+    if not alike or e.refusal is not None or refuses_by_failure(e.reply) or death_proof(e) is not None:
         return None
     said = f": {said}" if (said := words(e.reply)) else ""
     why = f"the target refuses token ids (HTTP {status}{said})"
-    if death_proof(e) is not None:
-        return None
     return Verdict(Outcome.INFRA, why, next_step="send text: --mode text", unusable=True, refuses_ids=True)
 
 

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from fuzzer.model import Observation
     from fuzzer.store import Run
 
-UNRELATED = frozenset({FindingKind.NOT_LENGTH})
 PLANS = frozenset({"bisect", "probe"})
 ALIKE = ("output_tokens", "content", "mode", "stream", "sent_cache", "companions", "companion_length")
 
@@ -90,10 +89,10 @@ def spare(session: Session, length: int) -> None:
         if history is None:
             return
         known = history.known_failures(session.target.url, survey.model or "", survey.version)
-        not_by_length = {run.run for run in history.runs() if run.finding and run.finding.kind in UNRELATED}
+        found = {run.run: run.finding.kind for run in history.runs() if run.finding is not None}
     for failure in known:
         seen = failure.observation
-        if seen.deaths and seen.length <= length and failure.run not in not_by_length:
+        if seen.deaths and seen.length <= length and found.get(failure.run) is not FindingKind.NOT_LENGTH:
             raise RunStopped(
                 f"With --max-deaths 0, {length} tokens are not sent: run {failure.run} recorded that {seen.length} "
                 "killed this engine. Choose shorter ones, or allow a death."

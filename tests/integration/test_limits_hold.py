@@ -68,6 +68,16 @@ async def test_without_a_death_to_spare_nothing_is_sent_that_is_on_record_to_kil
     assert simulation.deaths == told > 0
 
 
+async def test_deaths_that_were_not_by_length_hold_nothing_back(tmp_path: Path) -> None:
+    world = World.from_dict({**DEADLY, "rules": [{"when": "N >= 5", "symptom": "death"}]})
+    async with running(world) as simulation:
+        worn = await play(flags(simulation.url, tmp_path), lo=200, hi=400)
+        assert (worn.finding.kind, simulation.deaths > 0) == (FindingKind.NOT_LENGTH, True)
+        spared = flags(simulation.url, tmp_path, max_deaths=0)
+        async with session.opened(spared, pace=QUICK, sample_s=0.1) as opened:
+            questions.to_probe(opened, 399)  # it raises where a death at such a length is on record
+
+
 async def test_restarts_that_grow_stop_the_run_at_the_revival_timeout(tmp_path: Path) -> None:
     """Like CrashLoopBackOff: each restart takes a hundred times as long as the one before; an edge costs two deaths."""
     world = World.from_dict({**DEADLY, "restart": {"delay_s": 0.1, "factor": 100.0}})
