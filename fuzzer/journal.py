@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from fuzzer.model import Corroboration, Observation, Outcome
@@ -120,11 +121,15 @@ def settle(store: Store, run: str, now: Scrape | None) -> None:
 
 
 def _tell_the_last_death(store: Store, run: str) -> None:
-    """A probe's deaths are told after it: the session may have been killed in between."""
+    """A probe's deaths are told after it, all at once: the session may have been killed in between.
+
+    What dies while the engine is waited for, or before a later session's first probe, is told only after them.
+    """
     seen = store.observations(run)
-    untold = sum(probe.deaths for probe in seen) - len(store.deaths(run))
-    for _ in range(untold):
-        last = seen[-1]
+    if not seen or "death" in _rows_after_the_last_outcome(store, run):
+        return
+    last = seen[-1]
+    for _ in range(last.deaths):
         store.death(
             run,
             last.seq if last.blames == "this" else None,
@@ -132,6 +137,16 @@ def _tell_the_last_death(store: Store, run: str) -> None:
             corroboration=last.corroboration or Corroboration.PRESUMED,
             signature=last.signature,
         )
+
+
+def deaths_before_probes(history: History, run: str) -> int:
+    """How often the engine died of what was asked before a session's first probe: no observation tells of those."""
+    return len(history.deaths(run)) - sum(seen.deaths for seen in history.observations(run))
+
+
+def _rows_after_the_last_outcome(store: Store, run: str) -> list[str]:
+    backwards = (str(row["kind"]) for row in reversed(store.timeline(run)))
+    return list(takewhile(lambda kind: kind != "outcome", backwards))
 
 
 def _close_open_intents(store: Store, run: str, now: Scrape | None) -> None:

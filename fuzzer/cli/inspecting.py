@@ -11,7 +11,7 @@ import anyio
 import click
 
 from fuzzer import inspector
-from fuzzer.cli import questions, results, session
+from fuzzer.cli import conduct, questions, results, session
 from fuzzer.cli.exits import Exit
 from fuzzer.cli.signals import stop_on_signals
 from fuzzer.cli.streams import emit, say
@@ -34,9 +34,13 @@ if TYPE_CHECKING:
 def inspect(flags: CommonFlags, *, probe_limit: bool) -> Never:
     """Look, print, and leave. Raises UsageFault where there is no limit to go beyond."""
     try:
-        seen = anyio.run(_watched, flags, probe_limit)
+        with conduct.faults_for_programs(flags):
+            seen = anyio.run(_watched, flags, probe_limit)
     except Interrupted:
-        say("Interrupted; nothing was concluded.")
+        words = "Interrupted; nothing was concluded."
+        say(words)
+        if flags.json:
+            results.emit_fault(words, Exit.INTERRUPTED)
         raise click.exceptions.Exit(Exit.INTERRUPTED) from None
     if flags.json:
         results.emit_json(inspection.inspection_object(seen))
@@ -62,7 +66,7 @@ async def _watched(flags: CommonFlags, probe_limit: bool) -> Inspection:  # noqa
 
 async def _look(flags: CommonFlags, listeners: Listeners, stop: anyio.Event, *, probe_limit: bool) -> Inspection:
     """Company is a fact here and no obstacle; only the request over the limit may do harm."""
-    async with session.opened(replace(flags, allow_busy=True, allow_replicas=True)) as opened:
+    async with session.opened(replace(flags, allow_busy=True, allow_replicas=True), stop=stop) as opened:
         facts = Facts(opened.target.url, opened.survey, opened.company)
         if not flags.dry_run:
             rig = await _rig(opened)

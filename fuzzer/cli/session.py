@@ -19,7 +19,7 @@ from fuzzer.errors import AnotherEngine, CtxfuzzError, Interrupted, RunStopped
 from fuzzer.events import Event, Note, RunEnded, RunStarted
 from fuzzer.finding import Finding
 from fuzzer.heed import unless
-from fuzzer.journal import StoreJournal, last_seen_engine, settle
+from fuzzer.journal import StoreJournal, deaths_before_probes, last_seen_engine, settle
 from fuzzer.model import Settings
 from fuzzer.preflight import SAMPLE_S, Company, company
 from fuzzer.prelude import prelude
@@ -132,9 +132,19 @@ class Session:
         """Go on with a run that ended before its time. Raises RunStopped where another engine is behind the URL."""
         self._same_target(run)
         with Store.open(self.flags.db, secrets=secrets_of(self.flags)) as store, store.lock(self.target.url):
+            self._spare(store, run.run)
             store.reopen(run.run, tuple(sys.argv), at_s=store.active_s(run.run))
             settle(store, run.run, await scrape(self.target))
             return await self._drive(store, run.run, question, listeners, stop)
+
+    def _spare(self, store: Store, run: str) -> None:
+        """Raises RunStopped where what is asked before the first probe has killed as often as may be."""
+        before, limit = deaths_before_probes(store, run), self.flags.max_deaths
+        if before and len(store.deaths(run)) >= limit:
+            raise RunStopped(
+                f"The engine died {before}x before a session's first probe, of what tells how it counts, and "
+                f"--max-deaths is {limit}: a resume would ask that again. Begin a new run with --tokenizer DIR."
+            )
 
     async def _drive(
         self, store: Store, run: str, question: Question, listeners: Sequence[Listener], stop: anyio.Event

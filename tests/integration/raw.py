@@ -26,8 +26,8 @@ def whole(status: int, body: bytes, *headers: str) -> bytes:
 
 
 @asynccontextmanager
-async def serving(handler: Handler, tls: ssl.SSLContext | None = None) -> AsyncIterator[int]:
-    """A server on a free port of loopback that does to each connection what the handler does."""
+async def serving(handler: Handler, tls: ssl.SSLContext | None = None, port: int = 0) -> AsyncIterator[int]:
+    """A server on a free port of loopback, or on this one, that does to each connection what the handler does."""
     tasks: list[asyncio.Task[None]] = []
 
     async def run(reader: Reader, writer: Writer) -> None:
@@ -40,7 +40,7 @@ async def serving(handler: Handler, tls: ssl.SSLContext | None = None) -> AsyncI
     def accept(reader: Reader, writer: Writer) -> None:
         tasks.append(asyncio.ensure_future(run(reader, writer)))
 
-    server = await asyncio.start_server(accept, "127.0.0.1", 0, ssl=tls)
+    server = await asyncio.start_server(accept, "127.0.0.1", port, ssl=tls)
     try:
         yield server.sockets[0].getsockname()[1]
     finally:

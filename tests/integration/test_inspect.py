@@ -72,3 +72,9 @@ async def test_a_dry_run_generates_nothing(world: Callable[..., World], tmp_path
         seen = await inspected(simulation.url, tmp_path / "runs.db", "--dry-run")
         assert simulation.log == []
     assert "nothing was generated" in seen
+
+
+async def test_a_fault_is_told_to_programs_too(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "fuzzer.cli", "inspect", "--url", "http://127.0.0.1:9", "--json"]
+    done = await anyio.run_process(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, cwd=tmp_path, check=False)
+    assert (done.returncode, json.loads(done.stdout)["exit_code"]) == (4, 4), done.stderr

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from tests.integration.raw import Handler, Reader, Writer, request_of, serving
 from tests.integration.staging import PAGES, Stage, page, page_not_found
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import AsyncIterator, Callable, Mapping
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
 
@@ -58,26 +59,34 @@ class Frail(Stage):
         writer.close()
 
 
-@pytest.mark.parametrize(
-    ("tokenizes", "of"),
-    [(True, "as it tokenized the page of words"), (False, "of a short prompt that was to tell how it counts")],
-)
-async def test_a_death_before_the_first_probe_is_told_and_on_record(tokenizes: bool, of: str, tmp_path: Path) -> None:
+@asynccontextmanager
+async def frail(*, tokenizes: bool, port: int = 0) -> AsyncIterator[int]:
+    """Such an engine, for as long as it lives."""
     async with anyio.create_task_group() as tasks:
         ports: list[int] = []
         served = anyio.Event()
 
         async def serve() -> None:
             with anyio.CancelScope() as life:
-                async with serving(Frail(life.cancel, tokenizes=tokenizes)) as port:
-                    ports.append(port)
+                async with serving(Frail(life.cancel, tokenizes=tokenizes), port=port) as at:
+                    ports.append(at)
                     served.set()
                     await anyio.sleep_forever()
 
         tasks.start_soon(serve)
         await served.wait()
+        yield ports[0]
+        tasks.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize(
+    ("tokenizes", "of"),
+    [(True, "as it tokenized the page of words"), (False, "of a short prompt that was to tell how it counts")],
+)
+async def test_a_death_before_the_first_probe_is_told_and_on_record(tokenizes: bool, of: str, tmp_path: Path) -> None:
+    async with frail(tokenizes=tokenizes) as port:
         ended = await ctxfuzz(
-            tmp_path, "bisect", "--url", f"http://127.0.0.1:{ports[0]}", "--lo", "100", "--hi", "900", "--json"
+            tmp_path, "bisect", "--url", f"http://127.0.0.1:{port}", "--lo", "100", "--hi", "900", "--json"
         )
     told = json.loads(ended.stdout)
     assert (ended.returncode, told["exit_code"]) == (4, 4), ended.stderr
@@ -92,6 +101,19 @@ async def test_a_death_before_the_first_probe_is_told_and_on_record(tokenizes: b
     assert audit(tmp_path / "runs.db").sound
     shown = await ctxfuzz(tmp_path, "show", "last")
     assert f"note: The engine died {of}" in shown.stdout.decode()
+
+
+async def test_what_killed_before_the_first_probe_is_not_asked_again_past_the_budget(tmp_path: Path) -> None:
+    asked = ("--lo", "100", "--hi", "900", "--max-deaths", "1")
+    async with frail(tokenizes=True) as port:
+        await ctxfuzz(tmp_path, "bisect", "--url", f"http://127.0.0.1:{port}", *asked)
+    async with frail(tokenizes=True, port=port):
+        ended = await ctxfuzz(tmp_path, "resume", "last", "--json")
+    assert (ended.returncode, json.loads(ended.stdout)["exit_code"]) == (3, 3), ended.stderr
+    assert b"The engine died 1x before a session's first probe" in ended.stdout
+    with History.open(tmp_path / "runs.db") as history:
+        run = history.get("last")
+    assert (run.status, run.deaths) == ("halted", 1)
 
 
 class Door(Stage):

@@ -11,8 +11,8 @@ import pytest
 
 from fuzzer.cli.memory import remembered
 from fuzzer.finding import Finding, FindingKind, Halt
-from fuzzer.journal import settle
-from fuzzer.model import FAIL_ON_DEFAULT, Observation, Outcome, ProbeSpec, Role
+from fuzzer.journal import deaths_before_probes, settle
+from fuzzer.model import FAIL_ON_DEFAULT, Corroboration, Observation, Outcome, ProbeSpec, Role
 from fuzzer.plans.bisect import BisectQuestion, bisect, next_step
 from fuzzer.plans.ledger import Ledger
 from fuzzer.store import Intent, RunRecord, Store, audit
@@ -74,6 +74,22 @@ def test_a_probe_that_nobody_saw_end_is_written_into_its_life(db: Path) -> None:
         settle(store, run, None)
         last = store.observations(run)[-1]
     assert (last.outcome, last.incarnation, last.ordinal, last.fresh) == (Outcome.ABANDONED, 1, 2, False)
+
+
+def test_a_death_before_a_sessions_first_probe_hides_no_death_of_a_probe(db: Path) -> None:
+    seen = play(bisect(QUESTION), World(prompt_above(20_000)).answer).log
+    died = next(each for each in seen if each.deaths)
+    with Store.open(db) as store:
+        run = store.begin(RECORD)
+        store.death(run, None, at_s=0.0, corroboration=Corroboration.PROVEN)
+        store.finish(run, None, "halted", at_s=0.0)
+        store.reopen(run, (), at_s=0.0)
+        write(store, run, died)  # and then it was killed: the death has no row yet
+        settle(store, run, None)
+        assert [death.seq for death in store.deaths(run)] == [None, died.seq]
+        store.death(run, None, at_s=9.0, corroboration=Corroboration.PROVEN)  # of what that session asked first
+        settle(store, run, None)
+        assert (len(store.deaths(run)), deaths_before_probes(store, run)) == (3, 2)
 
 
 def recall(db: Path, question: BisectQuestion) -> BisectQuestion:
