@@ -15,7 +15,9 @@ import click
 from fuzzer.cli import conduct, results, session
 from fuzzer.cli.exits import BY_HALT, Exit
 from fuzzer.cli.flags import CommonFlags, withheld
+from fuzzer.cli.rigging import rig_of
 from fuzzer.cli.streams import emit, emit_bytes, say
+from fuzzer.companions import companion_of
 from fuzzer.errors import RunStopped, UsageFault
 from fuzzer.events import Note
 from fuzzer.journal import recipe_of
@@ -23,6 +25,7 @@ from fuzzer.plans.again import AgainQuestion
 from fuzzer.plans.forecast import Forecast
 from fuzzer.report.finding import finding_object
 from fuzzer.report.words import tokens
+from fuzzer.rig import generation_of
 from fuzzer.store import History
 
 if TYPE_CHECKING:
@@ -82,7 +85,7 @@ def body(probe: tuple[str, int], companion: int | None, db: Path, into: Path | N
     async def made() -> tuple[bytes, str]:
         async with session.opened(flags, sample_s=0.0) as opened:
             if companion is not None:
-                return await opened.companion_body(intent.spec, intent.seq, companion - 1), opened.target.url
+                return await _companion_body(opened, intent, companion - 1), opened.target.url
             return await _same_bytes(opened, intent), opened.target.url
 
     made_again, url = anyio.run(made)
@@ -148,7 +151,8 @@ def _told(run: Run, was: Observation | None, intent: Intent) -> str:
 
 async def _same_bytes(opened: session.Session, intent: Intent) -> bytes:
     """The body, if it is the recorded one. Raises RunStopped where it is not."""
-    made = await opened.body(intent.spec, recipe_of(intent))
+    rig = await rig_of(opened, anyio.Event())
+    made = opened.target.encode(await generation_of(rig, intent.spec, recipe_of(intent)))
     digest = hashlib.sha256(made).hexdigest()
     if digest != intent.body_sha256:
         raise RunStopped(
@@ -157,3 +161,9 @@ async def _same_bytes(opened: session.Session, intent: Intent) -> bytes:
             "was made against."
         )
     return made
+
+
+async def _companion_body(opened: session.Session, intent: Intent, at: int) -> bytes:
+    """The bytes of the first request of a companion, from 0."""
+    rig = await rig_of(opened, anyio.Event())
+    return opened.target.encode(await companion_of(rig, intent.spec, intent.seq, at))

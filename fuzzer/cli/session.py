@@ -11,23 +11,18 @@ from typing import TYPE_CHECKING, Protocol
 
 import anyio
 
+from fuzzer.cli.rigging import rig_of
 from fuzzer.cli.secrecy import keep, secrets_of
-from fuzzer.companions import companion_of
 from fuzzer.driver import Driver, Turn, at_once
-from fuzzer.enginelog import EngineLog, LogCommand, LogFile
 from fuzzer.errors import AnotherEngine, CtxfuzzError, Interrupted, RunStopped
-from fuzzer.events import Event, Note, RunEnded, RunStarted
+from fuzzer.events import Event, RunEnded, RunStarted
 from fuzzer.finding import Finding
 from fuzzer.heed import unless
 from fuzzer.journal import StoreJournal, deaths_before_probes, last_seen_engine, settle
 from fuzzer.model import Settings
 from fuzzer.preflight import SAMPLE_S, Company, company
 from fuzzer.prelude import prelude
-from fuzzer.prompts import PromptSource
-from fuzzer.rig import Rig, generation_of
 from fuzzer.store import RunRecord, Store
-from fuzzer.trial import Tell, untold
-from fuzzer.tuning import tune
 from fuzzer.watch import scrape
 from targets.detect import connect
 
@@ -35,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fuzzer.cli.flags import CommonFlags
-    from fuzzer.model import Observation, ProbeSpec
+    from fuzzer.model import Observation
     from fuzzer.plans import Plan
     from fuzzer.prompts.recipe import Recipe
     from fuzzer.store import Run
@@ -152,7 +147,7 @@ class Session:
         recorded = store.observations(run)
         several = self.company.replicas > 1
         async with prelude(store, run, self.target, grace_s=self.pace.grace_failure_s, replicas=several) as before:
-            rig = await unless(stop, lambda: self._rig(stop, listeners, before.tell))
+            rig = await unless(stop, lambda: rig_of(self, stop, listeners, before.tell))
         driver = Driver(
             run=run,
             rig=rig,
@@ -172,48 +167,6 @@ class Session:
         store.finish(run, finding, "halted" if finding.halt else "done", at_s=driver.now())
         driver.emit(RunEnded(run, finding))
         return Result(finding, store.get(run), store.observations(run), driver.now())
-
-    async def _rig(self, stop: anyio.Event, listeners: Sequence[Listener], tell: Tell = untold) -> Rig:
-        flags = self.flags
-        tokenize = self.target.tokenize if self.survey.has_tokenize else None
-        prompts = await PromptSource.open(tokenizer=flags.tokenizer, tokenize=tokenize)
-        settings = replace(
-            self.pace,
-            timeout_s=flags.timeout_s,
-            health_interval_s=flags.health_interval_s,
-            revival_timeout_s=flags.revival_timeout_s,
-            death_spacing_s=flags.death_spacing_s,
-            max_deaths=flags.max_deaths,
-            on_death=flags.on_death,
-            seed=flags.seed or 0,
-        )
-        several = self.company.replicas > 1
-        log = _engine_log(flags)
-        rig = Rig(
-            self.target,
-            prompts,
-            settings,
-            self.survey.limit,
-            self.survey.version,
-            several,
-            log,
-            stop,
-            self.again,
-        )
-        if (text := await tune(rig, self.mode, tell)) is not None:
-            for listener in listeners:
-                listener(Note(text, hint="--tokenizer DIR names the model's own", level="warning"))
-        return rig
-
-    async def body(self, spec: ProbeSpec, recipe: Recipe) -> bytes:
-        """The bytes of a recorded request, made again."""
-        rig = await self._rig(anyio.Event(), ())
-        return self.target.encode(await generation_of(rig, spec, recipe))
-
-    async def companion_body(self, spec: ProbeSpec, seq: int, at: int) -> bytes:
-        """The bytes of the first request of a companion, from 0, of a recorded probe, made again."""
-        rig = await self._rig(anyio.Event(), ())
-        return self.target.encode(await companion_of(rig, spec, seq, at))
 
     def _announce(self, driver: Driver, run: Run, *, resumed: bool) -> None:
         record = run.record
@@ -290,12 +243,6 @@ async def _alone(flags: CommonFlags, target: Target, survey: Survey, sample_s: f
             "Take it out of rotation, or pass --allow-busy."
         )
     return others
-
-
-def _engine_log(flags: CommonFlags) -> EngineLog | None:
-    if flags.engine_log is not None:
-        return LogFile(flags.engine_log)
-    return None if flags.engine_log_cmd is None else LogCommand(flags.engine_log_cmd)
 
 
 def _text(path: Path | None) -> str | None:

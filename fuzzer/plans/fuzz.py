@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from fuzzer.finding import Finding, FindingKind, Halt, Reproducer
-from fuzzer.model import Observation, Outcome, ProbeSpec, Role, Side, side_of
+from fuzzer.model import Observation, Outcome, ProbeSpec, Role
 from fuzzer.plans.answers import Answers
 from fuzzer.plans.conditions import CONDITIONS, needed
-from fuzzer.plans.interruption import spent
+from fuzzer.plans.hunt import Ended, Hunt, fell_for_company
 from fuzzer.plans.samples import Grounds, samples
-from fuzzer.plans.shrink import Asking, Shrink
+from fuzzer.plans.shrink import Shrink
 from fuzzer.plans.terms import SHORT
 from fuzzer.search.places import Place
 
@@ -61,67 +61,6 @@ class FuzzQuestion(Grounds):
         return [self.spec(SHORT, Role.BASELINE, reason, mode=mode, content=content) for mode, content in ways]
 
 
-class Ended(Exception):
-    """Why nothing more can be asked."""
-
-    def __init__(self, halt: Halt, why: str) -> None:
-        super().__init__(why)
-        self.halt, self.why = halt, why
-
-
-@dataclass(slots=True)
-class Hunt:
-    """The fold of a fuzz. `life` are the probes that the engine was sent since it was born, `past` those before the
-    last failure, in its life; `late` is a failure that came to light one probe after it.
-    """
-
-    question: FuzzQuestion
-    answers: Answers = field(default_factory=Answers)
-    life: list[ProbeSpec] = field(default_factory=list)
-    past: list[ProbeSpec] = field(default_factory=list)
-    late: Observation | None = None
-
-    @property
-    def grounds(self) -> Grounds:
-        return self.question
-
-    @property
-    def deaths(self) -> int:
-        return self.answers.deaths
-
-    def is_bad(self, seen: Observation) -> bool:
-        return side_of(seen.outcome, self.question.fail_on) is Side.BAD
-
-    def take_late(self) -> Observation | None:
-        late, self.late = self.late, None
-        return late
-
-    def ask(self, spec: ProbeSpec) -> Asking:
-        """The answer that is evidence. Raises Ended where there can be none."""
-        while True:
-            if (end := self.answers.ended(self.question)) is not None:
-                raise Ended(*end)
-            if self.deaths >= self.question.max_deaths:
-                raise Ended(Halt.DEATHS, spent(self.answers, self.question.max_deaths))
-            seen = yield self.answers.wait() or spec
-            self._take(seen)
-            if seen.outcome.is_evidence or fell_for_company(seen):
-                return seen
-
-    def _take(self, seen: Observation) -> None:
-        before = len(self.answers.evidence)
-        self.answers.take(replace(seen, outcome=Outcome.ABANDONED) if fell_for_company(seen) else seen)
-        if seen.blames in {"previous", "nobody"} and before == len(self.answers.evidence):
-            last = self.answers.evidence[-1] if self.answers.evidence else None
-            self.late = last if last is not None and last.outcome is Outcome.DEATH else None
-        if seen.outcome.is_evidence:
-            self.life.append(seen.spec)
-        if seen.deaths or seen.wedged or self.is_bad(seen):
-            self.past = self.life[:-1]
-        if seen.deaths or seen.wedged:
-            self.life = []
-
-
 def fuzz(question: FuzzQuestion, facts: Iterable[Observation] = ()) -> Plan:
     """A plan that samples until the budget is spent, or until something fails and is as small as it gets."""
     hunt = Hunt(question, Answers(facts))
@@ -132,12 +71,6 @@ def fuzz(question: FuzzQuestion, facts: Iterable[Observation] = ()) -> Plan:
     except Ended as end:
         return _finding(hunt, _standing(hunt, found), end)
     return _finding(hunt, found, None)
-
-
-def fell_for_company(seen: Observation) -> bool:
-    """Did its companions fail by themselves, or were they or it turned away? That says nothing of the probe."""
-    kept_out = seen.outcome is Outcome.BUSY or (seen.outcome is Outcome.INFRA and not seen.unusable)
-    return kept_out and bool(seen.spec.companions)
 
 
 def explains(found: Reproducer, spec: ProbeSpec, grounds: Grounds) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,12 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from fuzzer.finding import Finding
-from fuzzer.model import FAIL_ON_DEFAULT, Corroboration, Observation, Outcome, ProbeSpec, Side, side_of
+from fuzzer.model import FAIL_ON_DEFAULT, Corroboration, Observation, Outcome, Side, side_of
 from fuzzer.store import codec, connect
 from fuzzer.store.clock import utc_text
 from fuzzer.store.errors import NoSuchRun, troubles_told
 from fuzzer.store.lock import holder, target_key
-from fuzzer.store.records import Death, Failure, Intent, Run, RunRecord, Seal, Status
+from fuzzer.store.records import Death, Failure, Intent, Run, Seal, Status
+from fuzzer.store.rows import after_revival, intent_of, observation_of, record_of
 from fuzzer.store.schema import LINKED, stored_columns
 
 if TYPE_CHECKING:
@@ -110,10 +110,10 @@ class History:
             """,
             run,
         )
-        seen = {row["seq"]: _observation(row) for row in rows}
+        seen = {row["seq"]: observation_of(row) for row in rows}
         for row in self._rows("SELECT * FROM revivals WHERE run = ? AND seq IS NOT NULL ORDER BY position", run):
             if (before := seen.get(row["seq"])) is not None:
-                seen[row["seq"]] = _after_revival(before, row)
+                seen[row["seq"]] = after_revival(before, row)
         for seq in self._resumed_after(run):
             seen[seq] = replace(seen[seq], resumed_after=True)
         return list(seen.values())
@@ -139,11 +139,11 @@ class History:
             """,
             run,
         )
-        return [_intent(row) for row in rows]
+        return [intent_of(row) for row in rows]
 
     def intents(self, run: str) -> list[Intent]:
         """Every probe that was asked for, in order."""
-        return [_intent(row) for row in self._rows("SELECT * FROM probes WHERE run = ? ORDER BY seq", run)]
+        return [intent_of(row) for row in self._rows("SELECT * FROM probes WHERE run = ? ORDER BY seq", run)]
 
     def deaths(self, run: str) -> list[Death]:
         """The engine's deaths in the order in which they were seen, each with its last words."""
@@ -203,7 +203,7 @@ class History:
             codec.dumps([outcome for outcome in Outcome if side_of(outcome, fail_on) is Side.BAD]),
         )
         here = [row for row in rows if target_key(row["url"]) == target_key(url)]
-        found = [Failure(row["run"], row["at_utc"], _observation(row)) for row in here]
+        found = [Failure(row["run"], row["at_utc"], observation_of(row)) for row in here]
         return sorted(found, key=lambda failure: failure.observation.length)
 
     def _runs(self, tail: str, *values: object, **named: object) -> list[Run]:
@@ -212,7 +212,7 @@ class History:
     def _run(self, row: sqlite3.Row) -> Run:
         return Run(
             run=row["run"],
-            record=_record(row),
+            record=record_of(row),
             started_utc=row["started_utc"],
             user=row["user"],
             host=row["host"],
@@ -241,46 +241,3 @@ class History:
     def _told(self) -> Iterator[None]:
         with self._turn, troubles_told(self.path):
             yield
-
-
-def _record(row: sqlite3.Row) -> RunRecord:
-    return RunRecord(
-        command=row["command"],
-        argv=tuple(json.loads(row["argv_json"])),
-        url=row["url"],
-        model=row["model"],
-        engine=row["engine"],
-        plan=row["plan"],
-        engine_version=row["engine_version"],
-        limit=row["advertised_limit_tokens"],
-        question=json.loads(row["question_json"]),
-        settings=json.loads(row["settings_json"]),
-    )
-
-
-def _intent(row: sqlite3.Row) -> Intent:
-    return Intent(
-        seq=row["seq"],
-        spec=codec.loads(ProbeSpec, row["spec_json"]),
-        started_s=row["at_s"],
-        sent_tokens=row["sent_tokens"],
-        body_sha256=row["body_sha256"],
-        body_bytes=row["body_bytes"],
-        recipe=json.loads(row["recipe_json"]),
-    )
-
-
-def _observation(row: sqlite3.Row) -> Observation:
-    fields = json.loads(row["observation_json"])
-    return codec.decode(Observation, {**fields, "seq": row["seq"], "spec": json.loads(row["spec_json"])})
-
-
-def _after_revival(before: Observation, row: sqlite3.Row) -> Observation:
-    relapses = row["relapses"] if "relapses" in row.keys() else None  # noqa: SIM118  (a row is no mapping)
-    return replace(
-        before if relapses is None else before.relapsed(relapses),
-        revival_s=row["took_s"],
-        revived=bool(row["came_back"]),
-        cost_s=before.cost_s if row["cost_s"] is None else row["cost_s"],
-        canaries=before.canaries if row["canaries"] is None else row["canaries"],
-    )
