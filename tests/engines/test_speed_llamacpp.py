@@ -41,7 +41,8 @@ def test_figures_are_the_engines_own_also_on_a_busy_machine(llama: Engine, tmp_p
     (arm,) = cell["arms"]
     own = [float(found) for found in LOGGED.findall(llama.log.read_text(errors="replace"))][-len(arm["figures"]) :]
     apart = [figure / logged for figure, logged in zip(arm["figures"], own, strict=True)]
-    assert statistics.median(apart) == pytest.approx(1, abs=0.05), list(zip(arm["figures"], own, strict=True))
+    low, middle, high = statistics.quantiles(apart)  # what scatters is the machine's doing, what all share is ours
+    assert middle == pytest.approx(1, abs=0.02 + high - low), list(zip(arm["figures"], own, strict=True))
     drafting = llama.log.read_text(errors="replace").count("draft acceptance")
     assert (arm["drafts"] is not None and arm["drafts"] > 0) == (drafting > 0)
     assert arm["dead_drafter"] is None

@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+import uuid
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -244,6 +245,7 @@ def titles_of_all() -> Iterator[bytes]:
 
 async def test_a_key_in_the_environment_is_on_no_command_line(tmp_path: Path) -> None:
     """Anybody on the machine can read a process's arguments and title. What `ctxfuzz` starts gets no secret there."""
+    key = f"sk-{uuid.uuid4().hex}"  # what others on the machine show is their own
     titles: list[bytes] = []
 
     async def look(reader: Reader, writer: Writer) -> None:
@@ -251,6 +253,6 @@ async def test_a_key_in_the_environment_is_on_no_command_line(tmp_path: Path) ->
         await Echo()(reader, writer)
 
     async with serving(look) as port:
-        ended = await ctxfuzz(tmp_path, "probe", "64", "--url", f"http://127.0.0.1:{port}", OPENAI_API_KEY=KEY)
+        ended = await ctxfuzz(tmp_path, "probe", "64", "--url", f"http://127.0.0.1:{port}", OPENAI_API_KEY=key)
     assert any(b"fuzzer.cli\0probe" in title for title in titles), ended.stderr
-    assert [title for title in titles if KEY.encode() in title] == []
+    assert [title for title in titles if key.encode() in title] == []
