@@ -8,11 +8,11 @@ from typing import Any
 import click
 
 from fuzzer.cli import values
-from fuzzer.cli.flags import COMMANDS_AGAIN, CREDENTIALS, DB, OUTPUT
+from fuzzer.cli.flags import COMMANDS_AGAIN, CREDENTIALS, DB, OUTPUT, URLS_AGAIN, said_here
 from fuzzer.cli.grouping import Command, option
 
 PROBE = click.argument("probe", metavar="PROBE", type=values.probe)
-ELSEWHERE = option("Access", "--url", metavar="URL", type=values.url,
+ELSEWHERE = option("Access", "--url", metavar="URL", type=values.url, callback=said_here,
                    help="Where the target is now.  [default: where it was]")  # fmt: skip
 
 
@@ -25,6 +25,7 @@ ctxfuzz replay 3f2a:17 --url http://localhost:8000 --dry-run
 )
 @PROBE
 @ELSEWHERE
+@URLS_AGAIN
 @CREDENTIALS
 @option(
     "Limits",
@@ -63,7 +64,7 @@ ctxfuzz body last:17 | sha256sum
     "--output",
     "into",
     metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=values.OutputFile(),
     help="Write there instead of to stdout.",
 )
 @option("Output", "--companion", metavar="N", type=click.IntRange(1), help="The body of its N-th companion instead.")

@@ -17,6 +17,7 @@ from fuzzer.report.attribution import Attribution, Control
 from fuzzer.report.speed import TARGET
 from fuzzer.store import History
 from fuzzer.store.lock import target_key
+from fuzzer.store.masking import MASK
 from targets.detect import connect
 from targets.errors import TargetUnusable
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from fuzzer.cli.flags import CommonFlags
     from fuzzer.cli.watching import Listeners
+    from fuzzer.finding import Finding
     from fuzzer.store import Run
 
 CONTROLS: Final = "controls"
@@ -74,15 +76,22 @@ async def ask_controls(
     stop: anyio.Event,
 ) -> None:
     """Send `first_bad` to each control, on the terms of the edge. What keeps one from answering is said."""
-    finding = result.finding
-    if finding.first_bad is None or finding.kind in NO_EDGE:
+    edge = edge_of(result.finding)
+    if edge is None:
         return
     for name, url in controls:
         with unasked_told(name, listeners):
+            if MASK in url:
+                raise RunStopped("its URL held a secret, which no record keeps. Ask it by itself: ctxfuzz probe")
             async with session.opened(there(flags, url)) as opened:
-                asked = questions.to_probe(opened, finding.first_bad)
+                asked = questions.to_probe(opened, edge)
                 notes = {CONTROL_OF: result.run_row.run, NAME: name}
                 await opened.run("control", asked, listeners, stop, plan="probe", notes=notes)
+
+
+def edge_of(finding: Finding) -> int | None:
+    """The length that is sent to controls: `first_bad`, tokens; None where there is no edge to ask them about."""
+    return None if finding.kind in NO_EDGE else finding.first_bad
 
 
 @contextmanager
@@ -114,14 +123,15 @@ def asked_of(history: History, run: Run) -> dict[str, Run]:
 def recorded(db: Path, run: Run) -> Attribution | None:
     """What the controls of a run came to; None where it had none, or no edge to ask them about."""
     controls, finding = controls_of(run), run.finding
-    if not controls or finding is None or finding.first_bad is None or finding.kind in NO_EDGE:
+    edge = None if finding is None else edge_of(finding)
+    if not controls or edge is None:
         return None
     with History.open(db) as history:
         asked = asked_of(history, run)
     told = (
-        Control(name, url, None, None, "it could not be asked")
+        Control(name, url, None, None, "it was not asked, or could not be")
         if (there := asked.get(name)) is None
         else Control.of(name, url, there.run, there.finding)
         for name, url in controls
     )
-    return Attribution(finding.first_bad, tuple(told))
+    return Attribution(edge, tuple(told))

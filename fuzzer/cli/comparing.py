@@ -19,7 +19,7 @@ from fuzzer.report.same import Control
 from fuzzer.store import NoSuchRun
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import anyio
 
@@ -87,6 +87,12 @@ async def ask_control(
         async with session.opened(flags, pace=opened.pace, sample_s=sample_s) as there:
             asked = questions.Asked("same", replace(answered, limit=there.survey.limit))
             await there.run("control", asked, listeners, stop, plan="same", notes=notes)
+
+
+def is_unasked(result: session.Result, asked: Mapping[str, Run]) -> bool:
+    """Has a run that answered something a control that was never asked?"""
+    control = _control_of(result.run_row)
+    return control is not None and control[0] not in asked and _answered(result) is not None
 
 
 def recorded(history: History, run: Run) -> tuple[Sameness, Control] | None:

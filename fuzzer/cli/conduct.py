@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Never
 
 import anyio
@@ -14,7 +14,7 @@ from fuzzer.cli import attribution, comparing, concluding, measuring, memory, qu
 from fuzzer.cli.bracketing import Bracketing
 from fuzzer.cli.exits import Exit
 from fuzzer.cli.faults import LONGEST, exit_of_fault, sole
-from fuzzer.cli.flags import CommonFlags, withheld
+from fuzzer.cli.flags import CommonFlags
 from fuzzer.cli.sending import either_way
 from fuzzer.cli.signals import stop_on_signals
 from fuzzer.cli.streams import say
@@ -24,8 +24,8 @@ from fuzzer.events import Note
 from fuzzer.plans.forecast import Forecast, forecast
 from fuzzer.plans.question import BisectQuestion
 from fuzzer.report.plain import plain
+from fuzzer.report.verify import JUNIT
 from fuzzer.report.words import in_database
-from fuzzer.store import History
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from fuzzer.plans.sweep import SweepQuestion
     from fuzzer.plans.verify import VerifyQuestion
     from fuzzer.search import Suspect
-    from fuzzer.store import Run
 
 SINGLE = Forecast(probes=2, deaths=1, seconds=None)
 
@@ -94,13 +93,14 @@ def listed(
     *,
     junit: Path | None = None,
 ) -> Never:
-    """Work through a list of probes, and leave."""
+    """Work through a list of probes, and leave. `junit` is on record: whoever goes on with the run writes it too."""
+    notes = {} if junit is None else {JUNIT: str(junit.absolute())}
 
     async def drive(opened: session.Session, listeners: Listeners, stop: anyio.Event) -> Ending:
         asked = question(opened)
         if flags.dry_run:
             return Ahead(Forecast(asked.most_probes, min(asked.most_deaths, 1), None), asked.most_deaths)
-        return await opened.run(command, questions.Asked(command, asked), listeners, stop)
+        return await opened.run(command, questions.Asked(command, asked), listeners, stop, notes=notes)
 
     conclude(flags, ended(flags, either_way(drive)), junit=junit)
 
@@ -142,43 +142,6 @@ def probe(flags: CommonFlags, length: int) -> Never:
         return await opened.run("probe", asked, listeners, stop)
 
     conclude(flags, ended(flags, either_way(drive)))
-
-
-def resume(name: str, db: Path, given: Mapping[str, Any]) -> Never:
-    """Go on with a recorded run, or else with a control of it, and leave.
-
-    Raises UsageFault where all have ended, StoreError where there is none.
-    """
-    with History.open(db) as history:
-        named = history.get(name)
-        runs = (named, *attribution.asked_of(history, named).values())
-        run = next((one for one in runs if one.status != "done"), named)
-    if run.status == "done":
-        raise UsageFault(f"Run {run.run} has ended: there is nothing to go on with. See it: ctxfuzz show {run.run}")
-    asked = questions.recorded(run)
-    _complete(run, given)
-    flags = replace(CommonFlags(url="", db=db, **given).restored(run.record.settings), url=run.record.url)
-
-    async def drive(opened: session.Session, listeners: Listeners, stop: anyio.Event) -> Ending:
-        if measuring.controls_of(run):
-            return await measuring.resumed(opened, run, listeners, stop)
-        result = await opened.resume(run, asked, followed(asked.question, listeners), stop)
-        await attribution.ask_controls(flags, attribution.controls_of(run), result, listeners, stop)
-        await comparing.ask_control(opened, result, listeners, stop)
-        return result
-
-    require = asked.question.require if isinstance(asked.question, BisectQuestion) else None
-    conclude(flags, ended(flags, drive), require)
-
-
-def _complete(run: Run, given: Mapping[str, Any]) -> None:
-    """A run goes on as it was begun. Raises UsageFault where the record cannot give all of it back."""
-    lost = [name for name in withheld(run.record.settings) if given[name] is None]
-    if lost:
-        named = " and ".join(f"--{name.replace('_', '-')}" for name in lost)
-        raise UsageFault(
-            f"Run {run.run} was begun with a secret in {named}, and the record keeps none: add {named} to this command."
-        )
 
 
 def ended(flags: CommonFlags, drive: Drive) -> Ending:

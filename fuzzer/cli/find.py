@@ -13,6 +13,8 @@ from fuzzer.cli.flags import (
     CONTENT,
     CREDENTIALS,
     OUTPUT,
+    URL_AGAIN,
+    URLS_AGAIN,
     CommonFlags,
     probing,
     probing_with,
@@ -119,6 +121,8 @@ ctxfuzz resume 3f2a --db /var/lib/ctxfuzz/runs.db
 """,
 )
 @click.argument("run", metavar="RUN")
+@URL_AGAIN
+@URLS_AGAIN
 @CREDENTIALS
 @COMMANDS_AGAIN
 @OUTPUT
@@ -126,8 +130,8 @@ def resume(run: str, db: Path, **given: object) -> None:
     """Go on with RUN (an id, the beginning of one, or 'last') where it was interrupted.
 
     What was asked is taken from the record: nothing that was answered is asked again, and deaths and time add up. A
-    command that held a secret is not on record: give it again.
+    command or a URL that held a secret is not on record: give it again.
     """
-    from fuzzer.cli import conduct  # noqa: PLC0415  (heavy)
+    from fuzzer.cli import resuming  # noqa: PLC0415  (heavy)
 
-    conduct.resume(run, db, given)
+    resuming.resume(run, db, given)

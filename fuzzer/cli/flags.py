@@ -79,7 +79,7 @@ class CommonFlags:
     def restored(self, settings: Mapping[str, object]) -> CommonFlags:
         """These flags with everything that a record keeps taken from it: how a run goes on as it was begun.
 
-        But for commands: one that is said now covers the recorded one, and one that is masked is never run.
+        But for commands: one that is said now covers the recorded one. What is masked is never run, nor sent anywhere.
         """
         own = {name for name in withheld(settings) if name in RECORDED}
         own |= {name for name in COMMANDS if getattr(self, name) is not None}
@@ -93,13 +93,14 @@ OF_THIS_CALL = frozenset({"api_key", "headers", "cacert", "insecure", "db", "dry
 RECORDED = tuple(field.name for field in fields(CommonFlags) if field.name not in OF_THIS_CALL)
 
 COMMANDS = ("on_death", "engine_log_cmd")
+ADDRESSES = ("url", "health_url", "metrics_url")
 
 
 def withheld(settings: Mapping[str, object]) -> list[str]:
-    """The commands that held a secret: what a record keeps of them is masked, and can only be read."""
+    """The commands and the URLs that held a secret: what a record keeps of them is masked, and can only be read."""
     from fuzzer.store.masking import MASK  # noqa: PLC0415  (heavy)
 
-    return [name for name in COMMANDS if MASK in str(settings.get(name))]
+    return [name for name in (*COMMANDS, *ADDRESSES) if MASK in str(settings.get(name))]
 
 
 CREDENTIALS = stack(
@@ -179,6 +180,19 @@ def said_now(ctx: click.Context, param: click.Parameter, command: str | None) ->
     return None if of_file else command
 
 
+def said_here(ctx: click.Context, param: click.Parameter, url: str | None) -> str | None:
+    """The URL as it stands in the very command: what a file or the environment has may be another target's."""
+    return url if ctx.get_parameter_source(str(param.name)) is ParameterSource.COMMANDLINE else None
+
+
+URL_AGAIN = option("Access", "--url", metavar="URL", type=values.url, callback=said_here,
+                   help="The endpoint, where its URL held a secret.  [default: the one on record]")  # fmt: skip
+URLS_AGAIN = stack(
+    option("Access", "--health-url", metavar="URL", type=values.url, callback=said_here,
+           help="Where health is, where that URL held a secret.  [default: the one on record]"),
+    option("Access", "--metrics-url", metavar="URL", type=values.url, callback=said_here,
+           help="Where metrics are, likewise.  [default: the one on record]"),
+)  # fmt: skip
 COMMANDS_AGAIN = stack(
     option("Limits", "--on-death", metavar="CMD", callback=said_now,
            help="Run this command after a death.  [default: the one on record, where it holds no secret]"),

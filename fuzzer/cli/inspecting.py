@@ -92,6 +92,10 @@ async def _beyond(opened: session.Session, listeners: Listeners, stop: anyio.Eve
     limit = opened.survey.limit
     if limit is None:
         raise UsageFault("The target names no limit: there is nothing for --probe-limit to go beyond.")
+    if opened.flags.max_deaths == 0:
+        raise UsageFault(
+            "A prompt over the limit may kill, and --max-deaths is 0: leave out --probe-limit, or allow one."
+        )
     if opened.company.traffic and not opened.flags.allow_busy:
         raise UsageFault(
             f"The target is serving somebody else ({opened.company.traffic}): --probe-limit may kill it. "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -31,7 +32,7 @@ def remembered(session: Session, question: BisectQuestion) -> tuple[BisectQuesti
     """The question with what earlier runs found, and what is to be said about it.
 
     A failure at `hi` is as good as --trust-hi, what passed is ground that --max-deaths 0 may cover: both only of runs
-    that came to an answer.
+    that came to an answer, and never ground on which another run, or this one, saw the engine die.
     """
     flags, url, model, version = session.flags, session.target.url, session.survey.model or "", session.survey.version
     if version is None or question.is_turned:
@@ -50,8 +51,9 @@ def remembered(session: Session, question: BisectQuestion) -> tuple[BisectQuesti
         notes.append(Note(f"hi ({question.hi}) is known to fail: run {at_hi.run} recorded a {outcome}; it is trusted"))
         question = replace(question, trust_hi=True)
     alike = [run.finding for run in answered if _alike(run, url, model, version, question)]
-    good = [finding.verified_up_to for finding in alike if finding is not None and finding.verified_up_to is not None]
-    question = replace(question, known_good=max(good, default=None))
+    passed = [finding.verified_up_to for finding in alike if finding is not None and finding.verified_up_to is not None]
+    deadly = min((one.observation.length for one in failures if one.observation.deaths), default=math.inf)
+    question = replace(question, known_good=max((length for length in passed if length < deadly), default=None))
     return _with_fuzzed(question, answered_by_fuzz(everything, url, model, version)), notes
 
 

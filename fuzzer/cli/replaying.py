@@ -14,7 +14,7 @@ import click
 
 from fuzzer.cli import conduct, results, session
 from fuzzer.cli.exits import BY_HALT, Exit
-from fuzzer.cli.flags import CommonFlags, withheld
+from fuzzer.cli.flags import ADDRESSES, CommonFlags, withheld
 from fuzzer.cli.rigging import rig_of
 from fuzzer.cli.streams import emit, emit_bytes, say
 from fuzzer.companions import companion_of
@@ -121,23 +121,24 @@ def _recorded(db: Path, name: str, seq: int) -> tuple[Run, Intent, Observation |
 
 def _flags(run: Run, db: Path, given: Mapping[str, Any]) -> CommonFlags:
     """As the run was driven, but for what is said now. Who asks for one probe has looked who else is there."""
-    said = {name: value for name, value in given.items() if name != "url"}
+    said = {name: value for name, value in given.items() if name not in ADDRESSES}
     flags = CommonFlags(url="", db=db, **said).restored(run.record.settings)
-    kept = {name: value for name, value in said.items() if name == "max_deaths"}
-    return replace(flags, url=given["url"] or run.record.url, model=run.record.model, **kept)
+    kept = {name: value for name, value in given.items() if name == "max_deaths" or (name in ADDRESSES and value)}
+    return replace(flags, **{"url": run.record.url, "model": run.record.model} | kept)
 
 
 def _without(run: Run, given: Mapping[str, Any]) -> list[Note]:
-    """What the run was driven with, and this replay is not: commands that the record does not give back."""
-    flags = [f"--{name.replace('_', '-')}" for name in withheld(run.record.settings) if given[name] is None]
-    return [
-        Note(
-            f"run {run.run} had a {flag} with a secret in it: the record keeps none, and nothing is run in its place",
-            hint=f"give it again: {flag} CMD",
-            level="warning",
-        )
-        for flag in flags
-    ]
+    """What the run was driven with, and this replay is not: commands and URLs that the record does not give back."""
+    names = [name for name in withheld(run.record.settings) if given[name] is None]
+    return [_missing(run, f"--{name.replace('_', '-')}", "URL" if name in ADDRESSES else "CMD") for name in names]
+
+
+def _missing(run: Run, flag: str, metavar: str) -> Note:
+    return Note(
+        f"run {run.run} had a {flag} with a secret in it: the record keeps none, and nothing is used in its place",
+        hint=f"give it again: {flag} {metavar}",
+        level="warning",
+    )
 
 
 def _told(run: Run, was: Observation | None, intent: Intent) -> str:

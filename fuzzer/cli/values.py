@@ -6,9 +6,11 @@ which click adds the name of the flag.
 
 from __future__ import annotations
 
+import os
 import re
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -19,7 +21,6 @@ from targets.errors import TargetUnusable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from click.shell_completion import CompletionItem
 
@@ -29,6 +30,34 @@ SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
 SHORTEST_INTERVAL_S = 0.5
 
 FAILURES = (Outcome.DEATH, Outcome.ERROR, Outcome.HANG, Outcome.TRUNCATED, Outcome.GARBLED, Outcome.DEGRADED)
+
+
+DATABASES = (b"SQLite format 3", b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")  # how one begins, and its journal
+
+
+class OutputFile(click.Path):
+    """A file to be written. One that is there is replaced, but no database: least of all the record itself."""
+
+    def __init__(self) -> None:
+        super().__init__(dir_okay=False, path_type=Path)
+
+    def convert(
+        self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
+    ) -> str | bytes | os.PathLike[str]:
+        file = super().convert(value, param, ctx)
+        if _is_database(Path(os.fsdecode(file))):
+            self.fail(f"{os.fsdecode(file)} is a database, and would be lost: choose another file", param, ctx)
+        return file
+
+
+def _is_database(file: Path) -> bool:
+    if not file.is_file():  # what is no file is not read: a pipe would wait
+        return False
+    try:
+        with file.open("rb") as content:
+            return content.read(16).startswith(DATABASES)
+    except OSError:
+        return False  # whoever writes to it will say so
 
 
 def length(text: str) -> int:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fuzzer.cli import values
 from fuzzer.cli.grouping import Decorator, option, stack
 
 if TYPE_CHECKING:
@@ -26,5 +27,5 @@ def written(forms: Mapping[str, str], explained: str) -> Decorator:
         option("Output", "--format", "form", type=click.Choice(tuple(forms)), callback=chosen,
                help=f"{explained}  [default: as FILE ends, else {usual}]"),
         option("Output", "-o", "--output", "into", metavar="FILE", is_eager=True,
-               type=click.Path(dir_okay=False, path_type=Path), help="Write there instead of to stdout."),
+               type=values.OutputFile(), help="Write there instead of to stdout."),
     )  # fmt: skip

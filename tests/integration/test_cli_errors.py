@@ -237,3 +237,24 @@ async def test_a_program_that_reads_json_is_told_of_a_fault_too(tmp_path: Path) 
     told = json.loads(ended.stdout)
     assert (told["schema"], told["exit_code"], ended.returncode) == ("ctxfuzz.error/1", 4, 4)
     assert told["error"] in ended.stderr.decode()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("export", "last", "-o", "runs.db"),
+        ("report", "last", "-o", "./sub/../runs.db"),
+        ("report", "last", "--format", "json", "-o", "runs.db-wal"),
+        ("body", "last:1", "-o", "runs.db"),
+        ("verify", "--url", "http://127.0.0.1:9", "--cap", "100", "--junit", "runs.db"),
+    ],
+)
+async def test_no_result_is_ever_written_over_a_record(command: tuple[str, ...], recorded: Path) -> None:
+    (recorded / "sub").mkdir(exist_ok=True)
+    wal = recorded / "runs.db-wal"
+    if not wal.exists():
+        wal.write_bytes(bytes.fromhex("377f0682") + bytes(28))
+    before = (recorded / "runs.db").read_bytes(), wal.read_bytes()
+    code, text = await refused(recorded, *command)
+    assert (code, "is a database, and would be lost" in text) == (2, True), text
+    assert ((recorded / "runs.db").read_bytes(), wal.read_bytes()) == before
