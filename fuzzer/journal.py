@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Any
 
 from fuzzer.model import Corroboration, Observation, Outcome
@@ -14,6 +14,8 @@ from fuzzer.store import Intent, summary
 from targets.scrape import Scrape, restarted
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from fuzzer.evidence import Evidence, Verdict
     from fuzzer.relapse import Relapse
     from fuzzer.revival import Revival
@@ -152,13 +154,13 @@ def _rows_after_the_last_outcome(store: Store, run: str) -> list[str]:
 def _close_open_intents(store: Store, run: str, now: Scrape | None) -> None:
     """What left and was not answered is `abandoned`: no evidence.
 
-    An engine that started anew since the intent is a presumed death, charged to the budget though to no length. The
-    probe before had its canary, so no doubt falls on that one.
+    An engine that started anew before the intent, unseen, or since is a presumed death, charged to the budget though
+    to no length. The probe before had its canary, so no doubt falls on that one.
     """
-    known = last_seen_engine(store, run)
     standing = reduce(Standing.after, store.observations(run), Standing())
     for intent in store.open_intents(run):
-        died = now is not None and known is not None and restarted(known, now) is not None
+        known, left = last_seen_engine(store, run, before=intent.seq), _as_it_left(intent)
+        deaths = _is_another(known, left) + _is_another(left if left.starts else known, now)
         seen = Observation(
             seq=intent.seq,
             spec=intent.spec,
@@ -166,8 +168,8 @@ def _close_open_intents(store: Store, run: str, now: Scrape | None) -> None:
             length=intent.spec.length,
             length_source="inferred",
             reason="ctxfuzz was killed while this probe was on its way",
-            corroboration=Corroboration.PRESUMED if died else None,
-            deaths=int(died),
+            corroboration=Corroboration.PRESUMED if deaths else None,
+            deaths=deaths,
             sent_tokens=intent.sent_tokens,
             started_s=intent.started_s,
             ended_s=intent.started_s,
@@ -177,15 +179,37 @@ def _close_open_intents(store: Store, run: str, now: Scrape | None) -> None:
         )
         standing = standing.after(seen)
         store.complete(run, seen, {"abandoned": True})
-        if died:
+        for _ in range(deaths):
             store.death(run, None, at_s=intent.started_s, corroboration=Corroboration.PRESUMED)
 
 
-def last_seen_engine(history: History, run: str) -> Scrape | None:
-    """Who the engine was when a probe of the run last left, unless a death since then is on record."""
-    buried = max((seen.seq for seen in history.observations(run) if seen.deaths), default=-1)
-    looks = (_as_it_left(intent) for intent in reversed(history.intents(run)) if intent.seq > buried)
-    return next((look for look in looks if look.starts), None)
+def last_seen_engine(history: History, run: str, *, before: int | None = None) -> Scrape | None:
+    """Who the engine was when a probe of the run last left, unless its end since then is on record.
+
+    `before`: only probes with a lower number. A death that was first seen as a probe left came before that look.
+    """
+    wedged = {seen.seq for seen in history.observations(run) if seen.wedged}
+    known: Scrape | None = None
+    for intent, deaths in _deaths_since(history, run):
+        if before is not None and intent.seq >= before:
+            break
+        left = _as_it_left(intent)
+        ended = deaths > _is_another(known, left) or intent.seq in wedged
+        known = None if ended else left if left.starts else known
+    return known
+
+
+def _deaths_since(history: History, run: str) -> Iterator[tuple[Intent, int]]:
+    """Each probe that left, and how many deaths are on record between it and the next one."""
+    kinds = [str(row["kind"]) for row in history.timeline(run)]
+    left = [at for at, kind in enumerate(kinds) if kind == "intent"]
+    for intent, (start, end) in zip(history.intents(run), pairwise([*left, len(kinds)]), strict=True):
+        yield intent, kinds[start:end].count("death")
+
+
+def _is_another(known: Scrape | None, now: Scrape | None) -> bool:
+    """Did the engine start anew between two looks?"""
+    return known is not None and now is not None and restarted(known, now) is not None
 
 
 def recipe_of(intent: Intent) -> Recipe:

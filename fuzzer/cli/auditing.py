@@ -35,10 +35,10 @@ def audit(db: Path, name: str | None, expect: str | None, *, as_json: bool) -> N
     """Check the record, say what was found, and leave with 1 where it is not as it was written."""
     found = check(db, expect)
     problems, unsealed = found.problems, found.unsealed
-    if name is not None:
+    if name is not None and all(problem.run for problem in problems):  # else the whole file is in doubt
         with History.open(db) as history:
             run = history.get(name).run
-        problems = [problem for problem in problems if problem.run in {run, ""}]
+        problems = [problem for problem in problems if problem.run == run]
         unsealed = [one for one in unsealed if one == run]
     if as_json:
         results.emit_json(_object(found, problems, unsealed))

@@ -14,7 +14,7 @@ import anyio
 from fuzzer.cli.rigging import rig_of
 from fuzzer.cli.secrecy import keep, secrets_of
 from fuzzer.driver import Driver, Turn, at_once
-from fuzzer.errors import AnotherEngine, CtxfuzzError, Interrupted, RunStopped
+from fuzzer.errors import AnotherEngine, CtxfuzzError, Interrupted, RunStopped, UsageFault
 from fuzzer.events import Event, RunEnded, RunStarted
 from fuzzer.finding import Finding
 from fuzzer.heed import unless
@@ -124,9 +124,13 @@ class Session:
         )
 
     async def resume(self, run: Run, question: Question, listeners: Sequence[Listener], stop: anyio.Event) -> Result:
-        """Go on with a run that ended before its time. Raises RunStopped where another engine is behind the URL."""
+        """Go on with a run that ended before its time. Raises RunStopped where another engine is behind the URL, and
+        UsageFault where another resume of it has come to its end meanwhile.
+        """
         self._same_target(run)
         with Store.open(self.flags.db, secrets=secrets_of(self.flags)) as store, store.lock(self.target.url):
+            if store.get(run.run).status == "done":
+                raise UsageFault(f"Run {run.run} has ended meanwhile. See it: ctxfuzz show {run.run}")
             self._spare(store, run.run)
             store.reopen(run.run, tuple(sys.argv), at_s=store.active_s(run.run))
             settle(store, run.run, await scrape(self.target))

@@ -1,9 +1,9 @@
 """Has anybody changed runs.db since it was written? Every row is hashed again, in the order of its run's chain.
 
 Found: an edited, deleted, reordered or slipped-in row, a link that is gone, a sealed run or its end that is gone
-although a later seal names it. Not found without a copy of a head (`expect`): the last seal of all cut off, or
-everything written anew; and rows cut off a run that was never sealed. An unsealed run is no problem: its process was
-killed, or is still at work.
+although a later seal names it; a table, view, trigger or index of ours that is gone or another one (`store.shape`). Not
+found without a copy of a head (`expect`): the last seal of all cut off, or everything written anew; and rows cut off a
+run that was never sealed. An unsealed run is no problem: its process was killed, or is still at work.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from fuzzer.store import connect
 from fuzzer.store.chain import GENESIS, link
 from fuzzer.store.errors import troubles_told
 from fuzzer.store.schema import LINKED, stored_columns
+from fuzzer.store.shape import changed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +36,7 @@ END: Row = (None, 0)  # no row is left
 
 @dataclass(frozen=True, slots=True)
 class AuditProblem:
-    """The first thing that is wrong with a run. `position` 0: not with one row."""
+    """The first thing that is wrong with a run; without a run, with the file. `position` 0: not with one row."""
 
     run: str
     position: int
@@ -81,9 +82,12 @@ def _of_file(path: Path, damage: Future[list[str]]) -> Audit:
     """What the chains say; of a damaged file, only that it is one."""
     found = Audit()
     try:
-        with closing(connect.readable(path)) as db:
+        with closing(connect.auditable(path)) as db:
             db.conn.execute("BEGIN")  # one moment of a database that may be growing
-            _check_chains(db, found)
+            strange = changed(db.conn)
+            found.problems += [AuditProblem("", 0, what) for what in strange.values()]
+            if strange.keys().isdisjoint(("chain", *LINKED)):  # else rows are not to be read at all
+                _check_chains(db, found)
     except sqlite3.DatabaseError:
         if not damage.result():
             raise
@@ -94,7 +98,7 @@ def _of_file(path: Path, damage: Future[list[str]]) -> Audit:
 
 def _damage(path: Path) -> list[str]:
     """What SQLite finds wrong with the pages of the file, while another thread reads its rows."""
-    with closing(connect.readable(path)) as db:
+    with closing(connect.auditable(path)) as db:
         return [said for (said,) in db.conn.execute("PRAGMA quick_check(1)") if said != "ok"]
 
 

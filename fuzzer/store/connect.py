@@ -16,6 +16,7 @@ from tenacity import retry, retry_if_exception, stop_after_delay, wait_fixed
 
 from fuzzer.store.errors import NothingRecorded, StoreError, primary_code, troubles_told
 from fuzzer.store.schema import APPLICATION_ID, READABLE, VERSION, migrations
+from fuzzer.store.shape import changed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,12 +37,21 @@ def writable(path: Path) -> Database:
             db = _prepared(conn)
             with immediate(db):
                 _refuse_strangers(conn, path)  # again: it may have been born since
+                _refuse_changed(conn, path)
                 _bring_up_to_date(db)
             return db
 
 
 def readable(path: Path) -> Database:
     """The database at `path` for reading alone, also from a read-only folder. Raises StoreError."""
+    db = auditable(path)
+    with troubles_told(path), _closed_on_error(db.conn):
+        _refuse_changed(db.conn, path)
+    return db
+
+
+def auditable(path: Path) -> Database:
+    """The same, whatever became of its tables and views: whoever reads it is not to trust them."""
     if not path.is_file():
         raise StoreError(f"{path} is no file. Name the database with --db, or make a run first.")
     with troubles_told(path), _closed_on_error(_for_reading(path)) as conn:
@@ -152,6 +162,18 @@ def _refuse_unfinished(conn: sqlite3.Connection, path: Path) -> None:
         raise NothingRecorded(f"{path} holds no runs yet. Name another database with --db, or make a run first.")
     if version < READABLE:
         raise StoreError(f"{path} is of an older ctxfuzz. Any command that probes brings it up to date.")
+
+
+def _refuse_changed(conn: sqlite3.Connection, path: Path) -> None:
+    """Raise StoreError where rows would be read through views that are not ours, or written without our triggers."""
+    if not _stamps(conn)[0]:
+        return
+    what = next(iter(changed(conn).values()), None)
+    if what is not None:
+        raise StoreError(
+            f"{path} was changed by another program: {what}, so what it shows is not what was recorded. "
+            f"`ctxfuzz audit` tells all of it; go on with a copy that nobody changed, or choose another with --db."
+        )
 
 
 def _stamps(conn: sqlite3.Connection) -> tuple[int, int, int]:

@@ -19,6 +19,7 @@ from fuzzer.store.lock import holder, target_key
 from fuzzer.store.records import Death, Failure, Intent, Run, Seal, Status
 from fuzzer.store.rows import after_revival, intent_of, observation_of, record_of
 from fuzzer.store.schema import LINKED, stored_columns
+from fuzzer.store.views import IN_ORDER
 
 if TYPE_CHECKING:
     import sqlite3
@@ -35,6 +36,7 @@ SELECT r.*, s.started_utc, s.ended_utc, s.status, s.probes, s.canaries, s.deaths
     z.finding_json
 FROM runs r JOIN run_states s USING (run) LEFT JOIN standing_seals z USING (run)
 """
+_IN_ORDER = f"JOIN ({IN_ORDER}) o ON o.run = r.run"
 
 
 class History:
@@ -67,7 +69,7 @@ class History:
         """The run of that id, of that unique beginning of an id, or `last`, which no control is. Raises NoSuchRun."""
         if name == "last":
             own = "r.plan <> 'merge' AND r.settings_json ->> '$.control_of' IS NULL"
-            found = self._runs(f"WHERE {own} ORDER BY r.at_utc DESC, r.rowid DESC LIMIT 1")
+            found = self._runs(f"{_IN_ORDER} WHERE {own} ORDER BY o.nth DESC LIMIT 1")
         else:
             found = self._runs("WHERE substr(r.run, 1, ?) = ? ORDER BY r.run LIMIT 2", len(name), name)
         if not found:
@@ -85,12 +87,13 @@ class History:
         since: datetime | None = None,
         limit: int = -1,
     ) -> list[Run]:
-        """The runs, newest first; `url` and `model` need only be part of theirs."""
+        """The runs, newest first, whatever the clock said; `url` and `model` need only be part of theirs."""
         return self._runs(
-            """
+            f"""
+            {_IN_ORDER}
             WHERE (:url IS NULL OR instr(r.url, :url)) AND (:model IS NULL OR instr(r.model, :model))
               AND (:finding IS NULL OR s.finding = :finding) AND (:since IS NULL OR r.at_utc >= :since)
-            ORDER BY r.at_utc DESC, r.rowid DESC LIMIT :limit
+            ORDER BY o.nth DESC LIMIT :limit
             """,
             url=url,
             model=model,

@@ -1,7 +1,8 @@
 """Who is at work on this target? One run at a time per target and database.
 
 The lock is the kernel's (`flock` on a small file beside the database), so it ends with its process, however that
-ends: nothing is ever stale. What the file says is only for people: who holds it, where, since when.
+ends: nothing is ever stale. A run holds it for itself alone; whoever only looks shares it for a moment, which he can
+only where no run holds it. What the file says is only for people: who holds it, where, since when.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ import hashlib
 import json
 import os
 import socket
+import time
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from fuzzer.store.clock import utc_now
@@ -23,6 +25,8 @@ from fuzzer.store.masking import masked_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+LOOKS: Final = 500  # so many tries, a millisecond apart, are for those who only look
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,27 +69,43 @@ def target_lock(database: Path, url: str) -> Iterator[Held]:
 
 
 def holder(database: Path, url: str) -> Holder | None:
-    """Who seems to hold the target, for showing: a process of this host that is gone holds nothing."""
-    found = _holder(_path(database, url))
-    if found is None or (found.host == socket.gethostname() and not _alive(found.pid)):
+    """Who holds the target, wherever it runs. What a run that was killed has left behind holds nothing."""
+    path = _path(database, url)
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
         return None
-    return found
+    try:
+        return None if _flocked(descriptor, fcntl.LOCK_SH) else _holder(path)
+    finally:
+        os.close(descriptor)
 
 
 def _taken(path: Path) -> int:
-    while True:
+    for _ in range(LOOKS):
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise StoreError(f"{path} cannot be created ({error.strerror}). Choose another place with --db.") from error
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            os.close(descriptor)
-            raise TargetLocked(_who(path)) from error
-        if _is_at(descriptor, path):
-            return descriptor
-        os.close(descriptor)  # the holder before us removed this file after we had opened it
+        if _flocked(descriptor, fcntl.LOCK_EX):
+            if _is_at(descriptor, path):
+                return descriptor
+            os.close(descriptor)  # the holder before us removed this file after we had opened it
+            continue
+        is_only_looked_at = _flocked(descriptor, fcntl.LOCK_SH)
+        os.close(descriptor)
+        if not is_only_looked_at:
+            break
+        time.sleep(0.001)
+    raise TargetLocked(_who(path))
+
+
+def _flocked(descriptor: int, kind: int) -> bool:
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _is_at(descriptor: int, path: Path) -> bool:
@@ -111,16 +131,6 @@ def _holder(path: Path) -> Holder | None:
         return Holder(**json.loads(path.read_bytes()))
     except (OSError, ValueError, TypeError):  # gone, or read while it was being written
         return None
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
-    return True
 
 
 def _path(database: Path, url: str) -> Path:

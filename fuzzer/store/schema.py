@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from sqlite_utils import Migrations
 
-from fuzzer.store.views import COVERAGE, VIEWS
+from fuzzer.store.views import COVERAGE, LATEST, VIEWS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sqlite_utils import Database
 
 APPLICATION_ID: Final = 0x63747866  # "ctxf": SQLite keeps it in the file's header
-VERSION: Final = 3  # how many migrations there are: the header's user_version
+VERSION: Final = 4  # how many migrations there are: the header's user_version
 READABLE: Final = 1  # the oldest version that is read as it is: what came since are views, and columns at the end
 
 # The tables whose rows are links, in the order in which a run's first rows are written.
@@ -260,3 +260,9 @@ def _coverage(db: Database) -> None:
 @migrations(name="0003_relapses")
 def _relapses(db: Database) -> None:
     db.execute("ALTER TABLE revivals ADD COLUMN relapses INTEGER")
+
+
+@migrations(name="0004_order")
+def _order(db: Database) -> None:
+    for statement in _statements(LATEST):
+        db.execute(statement)

@@ -6,10 +6,8 @@ import hashlib
 import json
 import os
 import shlex
-import sqlite3
 import subprocess
 import sys
-from contextlib import closing
 from pathlib import Path
 
 import anyio
@@ -20,6 +18,7 @@ from fuzzer.store import History, audit
 from targets.sim import running
 from targets.sim.world import World
 from tests.integration.playing import play
+from tests.integration.tampering import unguarded
 
 pytestmark = pytest.mark.anyio
 
@@ -102,10 +101,8 @@ async def test_to_another_model_nothing_is_sent(died: str, tmp_path: Path) -> No
 
 
 async def test_other_bytes_are_not_sent(died: str, tmp_path: Path) -> None:
-    with closing(sqlite3.connect(tmp_path / "runs.db")) as other:
-        other.execute("DROP TRIGGER probes_never_change")
+    with unguarded(tmp_path / "runs.db") as other:
         other.execute("UPDATE probes SET body_sha256 = ?", ("0" * 64,))
-        other.commit()
     async with running(World.from_dict(SMALL)) as simulation:
         done = await quick(tmp_path, "replay", died, "--url", simulation.url)
         assert done.returncode == 3

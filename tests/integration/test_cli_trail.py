@@ -17,9 +17,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 from fuzzer.cli import main
-from fuzzer.store import History, RunRecord, Store, audit
+from fuzzer.finding import Finding, FindingKind
+from fuzzer.model import Observation, Outcome, ProbeSpec, Role
+from fuzzer.store import History, Intent, RunRecord, Store, audit
 from fuzzer.store.chain import link
 from tests.integration.recorded import HOSTILE, record
+from tests.integration.tampering import unguarded
 
 ROOT = Path(__file__).parent.parent.parent
 NOBODY = 65534
@@ -35,11 +38,8 @@ def ctxfuzz(*args: object) -> Result:
 
 
 def tamper(db: Path, statement: str) -> None:
-    with closing(sqlite3.connect(db)) as other:
-        for (name,) in other.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
-            other.execute(f"DROP TRIGGER {name}")
+    with unguarded(db) as other:
         assert other.execute(statement).rowcount > 0
-        other.commit()
 
 
 def test_audit_names_the_heads_and_what_it_cannot_see(db: Path) -> None:
@@ -73,6 +73,28 @@ def test_audit_of_one_run_is_not_failed_by_another(db: Path) -> None:
     tamper(db, f"UPDATE notes SET text = 'nothing' WHERE run = '{second}'")
     assert ctxfuzz("audit", first, "--db", db).exit_code == 0
     assert ctxfuzz("audit", second, "--db", db).exit_code == 1
+
+
+@pytest.mark.parametrize("name", [None, "last"])
+def test_a_cap_that_only_a_view_shows_is_neither_sound_nor_recommended(db: Path, name: str | None) -> None:
+    record(db)
+    with closing(sqlite3.connect(db)) as other:
+        (sql,) = other.execute("SELECT sql FROM sqlite_master WHERE name = 'standing_seals'").fetchone()
+        columns = [name for (name,) in other.execute("SELECT name FROM pragma_table_info('seals')")]
+        shown = ", ".join(
+            """replace(s.finding_json, '"cap":288', '"cap":999999') AS finding_json"""
+            if one == "finding_json"
+            else f"s.{one}"
+            for one in columns
+        )
+        other.execute("DROP VIEW standing_seals")
+        other.execute(sql.replace("s.*", shown))
+    done = ctxfuzz("audit", *([name] if name else []), "--db", db)
+    assert (done.exit_code, "the view standing_seals is not the one that ctxfuzz makes" in done.stdout) == (1, True)
+    for command in (("recommend", "last"), ("show", "last"), ("verify", "--from-run", "last", "--url", "http://h:1")):
+        refused = ctxfuzz(*command, "--db", db)
+        assert refused.exit_code == 2
+        assert "999999" not in refused.output
 
 
 def test_audit_misses_a_head_that_was_cut_off(db: Path) -> None:
@@ -160,15 +182,12 @@ def test_a_run_that_came_and_is_cut_off_later_is_missed(db: Path, tmp_path: Path
     record(db)
     theirs = record(tmp_path / "other.db")
     ctxfuzz("merge", tmp_path / "other.db", "--db", db)
-    with closing(sqlite3.connect(db)) as other:
+    with unguarded(db) as other:
         tables = [name for (name,) in other.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        for (name,) in other.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
-            other.execute(f"DROP TRIGGER {name}")
         for table in tables:
             columns = [name for (name,) in other.execute("SELECT name FROM pragma_table_info(?)", (table,))]
             if "run" in columns:
                 other.execute(f"DELETE FROM {table} WHERE run = ?", (theirs,))
-        other.commit()
     assert "it names a sealed run whose head was" in ctxfuzz("audit", "--db", db).stdout
 
 
@@ -186,6 +205,30 @@ def test_a_merge_of_what_does_not_check_or_clashes_takes_nothing(db: Path, tmp_p
     assert "does not check" in refused.stderr
     assert audit(db).runs == 1
     assert ctxfuzz("merge", db, "--db", db).exit_code == 2
+
+
+def edge_of(db: Path, kind: FindingKind, first_bad: int | None, fail_on: list[str]) -> str:
+    """A bisect in which 3,027 tokens are answered with an error, counted or not."""
+    question = {"output_tokens": 32, "content": "words", "cache": "cold", "mode": "ids", "fail_on": fail_on}
+    with Store.open(db) as store:
+        record = RunRecord("bisect", ("ctxfuzz",), "http://h", "m", "vllm", "bisect", question=question)
+        run, spec = store.begin(record), ProbeSpec(3_027, 32, Role.SEARCH, "why")
+        store.intend(run, Intent(1, spec, 0.0, 3_027, "0" * 64, 5_000))
+        store.complete(run, Observation(1, spec, Outcome.ERROR, 3_027, "usage"), {})
+        store.finish(run, Finding(kind, "why", last_good=3_026, first_bad=first_bad), "done", at_s=1.0)
+    return run
+
+
+def test_a_diff_of_runs_that_count_other_failures_is_none(db: Path) -> None:
+    strict, loose = ["death", "error"], ["death"]
+    before = edge_of(db, FindingKind.ERROR, 3_027, strict)
+    after = edge_of(db, FindingKind.NONE, None, loose)
+    told = ctxfuzz("diff", before, after, "--db", db)
+    assert told.exit_code == 3
+    assert "cannot be compared: fail_on was death,error and is death" in told.stderr
+    assert "better" not in told.output
+    again = edge_of(db, FindingKind.ERROR, 3_027, strict)
+    assert ctxfuzz("diff", before, again, "--db", db).exit_code == 0
 
 
 @pytest.mark.parametrize("command", [("runs",), ("show", "last"), ("audit",), ("report", "last"), ("export", "last")])

@@ -7,15 +7,21 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
+import anyio
 import pytest
 
+from fuzzer.cli import questions, session
+from fuzzer.cli.flags import CommonFlags
 from fuzzer.cli.memory import remembered
+from fuzzer.errors import Interrupted, UsageFault
 from fuzzer.finding import Finding, FindingKind, Halt
-from fuzzer.journal import deaths_before_probes, settle
+from fuzzer.journal import STARTS, deaths_before_probes, last_seen_engine, settle
 from fuzzer.model import FAIL_ON_DEFAULT, Corroboration, Observation, Outcome, ProbeSpec, Role
 from fuzzer.plans.bisect import BisectQuestion, bisect, next_step
 from fuzzer.plans.ledger import Ledger
-from fuzzer.store import Intent, RunRecord, Store, audit
+from fuzzer.store import History, Intent, RunRecord, Store, audit
+from targets.scrape import Scrape
+from targets.sim import running, world
 from tests.unit.worlds import World, play, prompt_above
 
 if TYPE_CHECKING:
@@ -92,6 +98,107 @@ def test_a_death_before_a_sessions_first_probe_hides_no_death_of_a_probe(db: Pat
         assert (len(store.deaths(run)), deaths_before_probes(store, run)) == (3, 2)
 
 
+def look(life: int) -> Scrape:
+    return Scrape(0.0, {"engine": float(life)})
+
+
+def left(store: Store, run: str, seq: int, life: int) -> ProbeSpec:
+    """A probe leaves an engine that is in this life; 0: nothing is seen of it."""
+    spec = QUESTION.spec(30_000, Role.SEARCH, "")
+    store.intend(run, replace(intent(seq, spec), recipe={STARTS: dict(look(life).starts) if life else {}}))
+    return spec
+
+
+def passed(store: Store, run: str, seq: int, life: int, **more: object) -> None:
+    seen = Observation(seq, left(store, run, seq, life), Outcome.PASS, 30_000, "usage")
+    seen = replace(seen, **more)  # type: ignore[arg-type]
+    store.complete(run, seen, {})
+    for _ in range(seen.deaths):
+        store.death(run, None, at_s=0.0, corroboration=Corroboration.PRESUMED)
+
+
+@pytest.mark.parametrize(
+    ("before", "at_intent", "now", "deaths"),
+    [
+        (1, 1, 1, 0),
+        (1, 1, 2, 1),
+        (1, 2, 2, 1),  # it died before that session's first probe, which did not live to tell
+        (1, 2, 3, 2),
+        (1, 0, 2, 1),
+        (1, 2, None, 1),  # nobody is there yet
+        (0, 2, 2, 0),
+    ],
+)
+def test_every_two_looks_at_the_engine_are_compared(
+    db: Path, before: int, at_intent: int, now: int | None, deaths: int
+) -> None:
+    with Store.open(db) as store:
+        run = store.begin(RECORD)
+        passed(store, run, 1, before)
+        store.finish(run, None, "interrupted", at_s=1.0)
+        store.reopen(run, (), at_s=1.0)
+        left(store, run, 2, at_intent)  # kill -9
+        settle(store, run, None if now is None else look(now))
+        settle(store, run, None if now is None else look(now))  # and once more: nothing is charged twice
+        last = store.observations(run)[-1]
+        assert (last.outcome, last.deaths, len(store.deaths(run))) == (Outcome.ABANDONED, deaths, deaths)
+        assert (last.corroboration is None) == (deaths == 0)
+
+
+def test_the_life_that_a_death_was_seen_to_begin_is_known(db: Path) -> None:
+    with Store.open(db) as store:
+        run = store.begin(RECORD)
+        passed(store, run, 1, 1)
+        passed(store, run, 2, 2, deaths=1, blames="nobody")  # as it left, it showed that another life had ended
+        assert last_seen_engine(store, run) == look(2)
+        left(store, run, 3, 3)
+        settle(store, run, look(3))
+        assert len(store.deaths(run)) == 2
+        assert last_seen_engine(store, run) == look(3)
+
+
+@pytest.mark.parametrize("end", [{"deaths": 1}, {"deaths": 2}, {"wedged": True}])
+def test_an_end_that_is_on_record_is_not_charged_again(db: Path, end: dict[str, object]) -> None:
+    with Store.open(db) as store:
+        run = store.begin(RECORD)
+        passed(store, run, 1, 1, **end)
+        known = len(store.deaths(run))
+        left(store, run, 2, 2)
+        settle(store, run, look(2))
+        assert len(store.deaths(run)) == known
+
+
+def test_a_death_before_a_sessions_first_probe_is_not_charged_again(db: Path) -> None:
+    with Store.open(db) as store:
+        run = store.begin(RECORD)
+        passed(store, run, 1, 1)
+        store.finish(run, None, "interrupted", at_s=1.0)
+        store.reopen(run, (), at_s=1.0)
+        store.death(run, None, at_s=1.0, corroboration=Corroboration.PROVEN)  # of what that session asked first
+        assert last_seen_engine(store, run) is None
+
+
+@pytest.mark.anyio
+async def test_of_two_resumes_the_later_one_leaves_a_run_that_has_ended_alone(db: Path) -> None:
+    """The run was read before the earlier one sealed it."""
+    stop = anyio.Event()
+    stop.set()
+    asked = questions.Asked("bisect", BisectQuestion(lo=100, hi=200))
+    async with running(world.World.from_dict({"limit": {"tokens": 4096}})) as target:
+        async with session.opened(CommonFlags(url=target.url, db=db), sample_s=0.1) as opened:
+            with pytest.raises(Interrupted):
+                await opened.run("bisect", asked, (), stop)
+            with Store.open(db) as store:
+                read_before = store.get("last")
+                store.reopen(read_before.run, (), at_s=0.0)
+                seal = store.finish(read_before.run, FOUND, "done", at_s=1.0)
+            with pytest.raises(UsageFault, match=f"{read_before.run} has ended meanwhile"):
+                await opened.resume(read_before, asked, (), anyio.Event())
+        assert target.log == []
+    with History.open(db) as history:
+        assert history.get("last").seal == seal
+
+
 def recall(db: Path, question: BisectQuestion) -> BisectQuestion:
     survey = SimpleNamespace(model="m", version="0.32.0")
     flags = SimpleNamespace(db=db, fail_on=FAIL_ON_DEFAULT)
@@ -99,10 +206,10 @@ def recall(db: Path, question: BisectQuestion) -> BisectQuestion:
     return remembered(cast("Session", session), question)[0]
 
 
-def conclude(db: Path, finding: Finding, **more: object) -> None:
-    """A run with one death at `hi`, which came to this finding."""
-    spec = replace(QUESTION.spec(50_000, Role.SEARCH, "the edge is in .."), wait_s=2.0)
-    plain = Observation(seq=1, spec=spec, outcome=Outcome.DEATH, length=50_000, length_source="inferred", deaths=1)
+def conclude(db: Path, finding: Finding, deadly: int = 50_000, **more: object) -> None:
+    """A run with one death, at `hi`, which came to this finding."""
+    spec = replace(QUESTION.spec(deadly, Role.SEARCH, "the edge is in .."), wait_s=2.0)
+    plain = Observation(seq=1, spec=spec, outcome=Outcome.DEATH, length=deadly, length_source="inferred", deaths=1)
     with Store.open(db) as store:
         run = store.begin(RECORD)
         write(store, run, replace(plain, **more))  # type: ignore[arg-type]
@@ -138,6 +245,12 @@ def test_what_was_seen_under_other_conditions_is_not_trusted(db: Path, other: di
 def test_what_came_to_no_answer_is_not_trusted(db: Path, finding: Finding) -> None:
     conclude(db, finding)
     assert recall(db, QUESTION) == QUESTION
+
+
+def test_ground_on_which_another_run_saw_a_death_is_not_known(db: Path) -> None:
+    conclude(db, FOUND)
+    conclude(db, replace(FOUND, last_good=9_000, first_bad=9_001, verified_up_to=9_000), deadly=9_001)
+    assert recall(db, QUESTION).known_good == 9_000
 
 
 def test_ground_is_known_by_what_passed(db: Path) -> None:

@@ -6,7 +6,9 @@ import json
 import os
 import signal
 import sqlite3
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -24,6 +26,7 @@ from fuzzer.model import Corroboration, Observation, Outcome, ProbeSpec, Role
 from fuzzer.relapse import Relapse
 from fuzzer.revival import Revival
 from fuzzer.store import History, Intent, NoSuchRun, RunRecord, Store, StoreError, TargetLocked
+from fuzzer.store.lock import holder
 from fuzzer.store.schema import APPLICATION_ID, LINKED, VERSION, migrations
 from targets.base import Fault, Health
 from targets.scrape import DraftCounts
@@ -311,6 +314,51 @@ def test_runs_are_listed_newest_first_and_filtered(store: Store) -> None:
         assert [run.run for run in store.runs(**filters)] == found
 
 
+Clock = Callable[[str], None]
+
+
+@pytest.fixture
+def at(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """Sets the clock that rows are written by."""
+
+    def turn(hour: str) -> None:
+        monkeypatch.setattr("fuzzer.store.store.utc_now", lambda: f"2026-11-29T{hour}:00.000Z")
+
+    return turn
+
+
+def test_a_clock_that_is_set_back_makes_no_older_cap_the_last_one(store: Store, path: Path, at: Clock) -> None:
+    found = []
+    for hour, cap in (("10:00", 8960), ("09:00", 5968)):
+        at(hour)
+        found.append(store.begin(RECORD))
+        store.finish(found[-1], replace(FOUND, cap=cap), "done", at_s=1.0)
+    assert store.get("last").run == found[1]
+    assert [run.run for run in store.runs()] == found[::-1]
+    with closing(sqlite3.connect(path)) as other:
+        assert other.execute("SELECT cap_tokens, run FROM latest_cap_per_model").fetchall() == [(5968, found[1])]
+
+
+def test_runs_that_came_are_placed_by_their_times_in_the_order_that_they_had(
+    store: Store, tmp_path: Path, at: Clock
+) -> None:
+    def begun(where: Store, hour: str) -> str:
+        at(hour)
+        return where.begin(RECORD)
+
+    ours = [begun(store, hour) for hour in ("10:00", "08:00", "12:00")]
+    with Store.open(tmp_path / "other.db") as other:
+        theirs = [
+            begun(other, hour) for hour in ("11:00", "10:30", "23:00")
+        ]  # two of them after the clock was set back
+    at("13:00")
+    store.merge(tmp_path / "other.db", ())
+    after = begun(store, "09:30")
+    order = [run.run for run in reversed(store.runs()) if run.record.plan != "merge"]
+    assert order == [*ours[:2], *theirs[:2], ours[2], theirs[2], after]
+    assert store.get("last").run == after
+
+
 def test_failures_of_the_same_build_at_the_same_target_are_known(store: Store) -> None:
     recorded(store, seen=replace(DEATH, length=300_000))
     recorded(store, seen=replace(DEATH, length=270_000, outcome=Outcome.ERROR))
@@ -434,6 +482,43 @@ def test_a_lock_ends_with_its_process_however_that_ends(store: Store) -> None:
     os.waitpid(pid, 0)
     with store.lock(URL):
         assert store.get(store.begin(RECORD)).status == "running"
+
+
+@pytest.mark.parametrize("left_by", [{"host": "pod-7"}, {"pid": 1}])
+def test_what_a_killed_run_left_behind_is_no_run_at_work(
+    store: Store, path: Path, tmp_path: Path, left_by: dict[str, object]
+) -> None:
+    """Also where its process cannot be asked for, or another one has its number now."""
+    with store.lock(URL):
+        run = store.begin(RECORD)
+        (lock,) = path.parent.glob("*.lock")
+        left = {**json.loads(lock.read_bytes()), **left_by}
+        lock.write_text(json.dumps(left))
+        assert store.get(run).status == "running", "whatever it says, it is held"
+    lock.write_text(json.dumps(left))
+    lock.chmod(0o444)
+    with History.open(path) as history:
+        assert history.get(run).status == "interrupted"
+    with Store.open(tmp_path / "ours.db") as ours:
+        assert ours.merge(path, ()).added == (run,)
+
+
+def test_whoever_looks_at_a_lock_is_in_nobodys_way(store: Store) -> None:
+    done = threading.Event()
+
+    def look() -> None:
+        while not done.is_set():
+            holder(store.path, URL)
+
+    with ThreadPoolExecutor() as crowd:
+        try:
+            for _ in range(4):
+                crowd.submit(look)
+            for _ in range(50):
+                with store.lock(URL):
+                    pass
+        finally:
+            done.set()
 
 
 def test_processes_that_race_for_a_lock_hold_it_one_after_the_other(store: Store, path: Path) -> None:

@@ -10,14 +10,16 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from sqlite_utils import Database
 
 from fuzzer.evidence import Canary
 from fuzzer.finding import Finding, FindingKind
 from fuzzer.model import Corroboration, Observation, Outcome, ProbeSpec, Role
-from fuzzer.store import History, Intent, RunRecord, Store, audit
+from fuzzer.store import History, Intent, RunRecord, Store, StoreError, audit
 from fuzzer.store.chain import link
 from fuzzer.store.schema import LINKED
 from targets.base import Health
+from tests.integration.tampering import unguarded
 
 RECORD = RunRecord(command="bisect", argv=("ctxfuzz",), url="http://h:1", model="m", engine="vllm", plan="bisect")
 SPEC = ProbeSpec(length=1000, output_tokens=32, role=Role.SEARCH, reason="halfway")
@@ -53,18 +55,15 @@ def runs(path: Path) -> tuple[str, str, str]:
 
 
 def tamper(path: Path, *statements: str) -> None:
-    """Change rows as somebody would who knows SQLite well: the guards are taken away first."""
-    with closing(sqlite3.connect(path)) as other:
-        for (name,) in other.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
-            other.execute(f"DROP TRIGGER {name}")
+    """Change rows as somebody would who knows SQLite well: the guards are taken away first, and put back."""
+    with unguarded(path) as other:
         for statement in statements:
             assert other.execute(statement).rowcount > 0, statement
-        other.commit()
 
 
 def forge(path: Path, run: str, *, from_position: int) -> None:
     """Compute every link of a run again, from a position on."""
-    with closing(sqlite3.connect(path)) as other:
+    with unguarded(path) as other:
         other.row_factory = sqlite3.Row
         links = other.execute("SELECT * FROM chain WHERE run = ? ORDER BY position", (run,)).fetchall()
         previous = ""
@@ -75,7 +74,6 @@ def forge(path: Path, run: str, *, from_position: int) -> None:
             head = link(previous, at["kind"], row) if at["position"] >= from_position else at["hash"]
             other.execute("UPDATE chain SET hash = ? WHERE run = ? AND position = ?", (head, run, at["position"]))
             previous = head
-        other.commit()
 
 
 def test_what_nobody_touched_is_sound(path: Path, runs: tuple[str, str, str]) -> None:
@@ -238,11 +236,81 @@ def test_a_row_after_a_seal_needs_a_resume(path: Path, runs: tuple[str, str, str
         )
         other.execute("INSERT INTO chain VALUES (?, 9, 'notes', ?)", (runs[2], "0" * 64))
         other.commit()
-    tamper(path)
     forge(path, runs[2], from_position=9)
     problems = audit(path).problems
     assert [(problem.run, problem.position) for problem in problems] == [(runs[2], 9)]
     assert "cannot stand here" in problems[0].what
+
+
+def rewritten(path: Path, name: str, old: str, new: str) -> None:
+    """One of ours with other words in it, as its own SQL says it."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("PRAGMA writable_schema = on")
+        changed = other.execute(
+            "UPDATE sqlite_master SET sql = replace(sql, ?, ?) WHERE name = ? AND instr(sql, ?)", (old, new, name, old)
+        )
+        assert changed.rowcount == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("standing_seals", "s.*,", "s.*, 999999 AS cap,"),
+        ("run_states", "s.cap_tokens", "999999 AS cap_tokens"),
+        ("timeline", "probe", "no probe"),
+        ("seals", "finding_json ->> '$.cap'", "999999"),  # a column that no hash covers
+        ("seals_never_change", "BEFORE UPDATE ON seals", "BEFORE UPDATE ON seals WHEN 0"),
+        ("runs_by_time", "at_utc", "run"),
+    ],
+)
+def test_a_view_or_a_trigger_that_is_not_ours_is_found_and_nothing_is_shown_through_it(
+    path: Path, runs: tuple[str, str, str], name: str, old: str, new: str
+) -> None:
+    with History.open(path) as history:
+        seal = history.get("last").seal
+    assert seal is not None
+    rewritten(path, name, old, new)
+    for expect in (None, seal.head):
+        assert f"{name} is not the one that ctxfuzz makes" in audit(path, expect).problems[0].what
+    for open_it in (History.open, Store.open):
+        with pytest.raises(StoreError, match=rf"{name} is not.*ctxfuzz audit"):
+            open_it(path)
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("PRAGMA user_version = 0")  # as if it had nothing yet
+    for open_it in (History.open, Store.open):
+        with pytest.raises(StoreError):
+            open_it(path)
+
+
+@pytest.mark.parametrize("gone", ["TRIGGER runs_never_go", "VIEW boundaries", "INDEX runs_of_build"])
+def test_what_is_gone_of_ours_is_found(path: Path, runs: tuple[str, str, str], gone: str) -> None:
+    with closing(sqlite3.connect(path)) as other:
+        other.execute(f"DROP {gone}")
+    assert [problem.what for problem in audit(path).problems] == [f"the {gone.lower()} is gone"]
+    with pytest.raises(StoreError, match="is gone"):
+        History.open(path)
+
+
+def test_a_table_in_another_place_of_ours_is_told_and_not_read(path: Path, runs: tuple[str, str, str]) -> None:
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("ALTER TABLE seals RENAME TO mine")
+        other.execute("CREATE VIEW seals AS SELECT * FROM mine")
+    assert "the table seals is not the one" in " ".join(problem.what for problem in audit(path).problems)
+
+
+def test_what_others_put_beside_ours_is_no_concern_of_ours(path: Path, runs: tuple[str, str, str]) -> None:
+    with closing(sqlite3.connect(path)) as other:
+        db = Database(other)
+        db.table("theirs").insert({"run": runs[0], "text": "words"}, pk="run")
+        db.table("theirs").enable_fts(["text"], create_triggers=True)
+        db.table("runs").create_index(["user"])
+        db.create_view("their_view", "SELECT * FROM runs")
+        other.execute("ANALYZE")
+        other.execute("VACUUM")
+    assert audit(path).problems == []
+    with Store.open(path) as store:
+        sealed_run(store)
+    assert audit(path).runs == 4
 
 
 def test_a_damaged_file_is_no_sound_one(path: Path, runs: tuple[str, str, str]) -> None:
