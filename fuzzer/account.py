@@ -46,12 +46,14 @@ class Account:
     spent: int = 0
     relapses: int = 0
     alone: int = 0
+    sang: bool = False  # some canary of this run came back whole
 
     def charge(self, observations: Iterable[Observation]) -> None:
         """The next observations, in their order."""
         for seen in observations:
             self.spent += seen.toll
             self.relapses += seen.relapses
+            self.sang = self.sang or seen.sang
             self.last = seen
 
     def spares(self) -> bool:
@@ -61,7 +63,7 @@ class Account:
     def bury(self, relapse: Relapse, took_s: float) -> bool:
         """The engine died again, `took_s` seconds into the wait for it. Can one more death be afforded?
 
-        Not of an engine that dies by itself, however many are left.
+        Not of an engine that dies by itself, nor of one that dies of each canary, however many are left.
         """
         self.died_at = self.now()
         self.spent += 1
@@ -72,12 +74,16 @@ class Account:
             self.last = replace(self.last.relapsed(self.last.relapses + 1), canaries=canaries)
             self.journal.relapsed(self.last, relapse, at_s=self.died_at, took_s=took_s)
         self.emit(EngineDied(None, None, relapse.signature, relapse.corroboration))
-        return self.spares() and self.alone < MOST_ALONE
+        return self.spares() and self.alone < MOST_ALONE and not self._is_of_canaries()
+
+    def _is_of_canaries(self) -> bool:
+        return self.last is not None and self.last.may_be_of_canaries and not self.sang
 
     def settle(self, revival: Revival, waited_s: float = 0.0) -> Observation:
         """The wait is over: the last observation as it is now. It costs `waited_s` seconds more than before."""
         assert self.last is not None
         self.alone = 0
+        self.sang = self.sang or revival.came_back
         self.last = replace(
             self.last,
             revival_s=revival.took_s,

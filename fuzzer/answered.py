@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 CLAMP_SLACK = 1
 # A unique head keeps a cache from hiding the prefill; where one hides so much of it all the same, nothing was shown.
 CACHED_SHARE = 0.5
+NO_PREFIX = (
+    "each prompt begins anew, so it is no prefix that was known: switch off what reuses prompts all the same, or what "
+    "counts a prompt's own chunks as cached, or ask the engine itself by its own --url"
+)
 
 
 def answered(e: Evidence) -> Verdict:
@@ -47,7 +51,8 @@ def _hidden(e: Evidence) -> Verdict | None:
     sent_before = e.spec.compared is not None and e.spec.compared > 1  # an engine without salts remembers it
     if e.spec.cache != "cold" or sent_before or cached <= CACHED_SHARE * e.sent_tokens:
         return None
-    return Verdict(Outcome.ABANDONED, f"{cached} of {e.sent_tokens} prompt tokens came out of a cache, unasked")
+    why = f"{cached} of {e.sent_tokens} prompt tokens came out of a cache, unasked, by the server's own count"
+    return Verdict(Outcome.ABANDONED, why, next_step=NO_PREFIX)
 
 
 def _filtered(e: Evidence) -> Verdict | None:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 TOKENS_IN = 16
 TOKENS_OUT = 8
 DOUBTS = 3  # times that a garbled canary is asked again before it is believed
+DRAIN_INTERVAL_S = 1.0  # from one canary to the next, at least, while a queue drains
 
 
 async def sing(
@@ -44,12 +45,35 @@ async def sing(
     while canary.timed_out and canary.duration_s > deadline_s + ABSENT_S:  # we were away, not the engine
         canary = await _once(target, prompts, recipe, deadline_s)
     for again in range(2):
-        if canary.ok or canary.busy or canary.timed_out or (canary.status or 0) < 500 or announces_death(canary.error):
+        if canary.ok or canary.busy or canary.timed_out or canary.given_up_on:
+            break
+        if (canary.status or 0) < 500 or announces_death(canary.error):
             break
         canary = await _once(target, prompts, replace(recipe, head=f"{recipe.head}/again-{again}"), deadline_s)
     if canary.garble and yardstick is not None and yardstick.canary_has_text and not yardstick.repeats:
         return await _doubted(target, prompts, recipe, deadline_s, canary)
     return canary
+
+
+async def outlast(
+    target: Target, prompts: PromptSource, recipe: Recipe, deadline_s: float, yardstick: Baseline | None = None
+) -> Canary:
+    """The canary of an engine that may still be at work for us, though a proxy has given up on that.
+
+    It waits in the same queue, and the same proxy gives up on it: that says nothing of the engine. So it is asked again
+    for as long as one of its own that hangs would be waited for, `deadline_s` seconds in all.
+    """
+    began, turn = time.monotonic(), 0
+    while True:
+        left_s = deadline_s - (time.monotonic() - began)
+        asked = replace(recipe, head=f"{recipe.head}/drain-{turn}") if turn else recipe
+        canary = await sing(target, prompts, asked, left_s, yardstick)
+        pause_s = max(0.0, DRAIN_INTERVAL_S - canary.duration_s)
+        left_s = deadline_s - (time.monotonic() - began)
+        if not canary.given_up_on or left_s <= pause_s + canary.duration_s:
+            return canary
+        await anyio.sleep(pause_s)
+        turn += 1
 
 
 async def _doubted(target: Target, prompts: PromptSource, recipe: Recipe, deadline_s: float, first: Canary) -> Canary:

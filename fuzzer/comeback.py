@@ -55,7 +55,7 @@ class Comeback:
 
         Where it died of that, the last observation has those deaths now, and is given back.
         """
-        vigil = Vigil(self.lives.known, ended=True, wary=self.account.relapses)
+        vigil = Vigil(self.lives.known, ended=True, wary=self.account.relapses, unsung=not self.account.sang)
         head = f"resume/{standing.last_seq}"
         revival = await self._revive(spec, head, vigil, standing, needs_help=False)
         if self.rig.stop.is_set():
@@ -67,7 +67,7 @@ class Comeback:
     async def after(self, seen: Observation, evidence: Evidence, standing: Standing) -> Observation:
         """After a probe that left nobody to ask: the observation with what its revival took."""
         began = self.now()
-        vigil = Vigil(evidence.before, ended=seen.deaths > 0, wary=self.account.relapses)
+        vigil = Vigil(evidence.before, ended=seen.deaths > 0, wary=self.account.relapses, unsung=not self.account.sang)
         revival = await self._revive(seen.spec, str(seen.seq), vigil, standing)
         waited_s = self.now() - began  # also for the spacing of deaths, which the next probe's begin depends on
         counted = seen.deaths > 0 or seen.wedged  # else whoever is there now is compared with whom we knew

@@ -25,7 +25,7 @@ from fuzzer.model import Corroboration, Observation, Outcome, ProbeSpec, Role
 from fuzzer.observe import observe
 from fuzzer.outcome import judge
 from fuzzer.poison import with_poison
-from fuzzer.probe import gather, gather_unsent
+from fuzzer.probe import gather, gather_unsent, look_again
 from fuzzer.prompts.errors import TokenizerLost
 from fuzzer.rig import Prepared, prepare, unsent
 from fuzzer.standing import Standing, in_flight
@@ -186,7 +186,20 @@ class Driver:
             evidence = await gather_unsent(self.rig, prepared, instead, self.standing, tell)
             return evidence, self._untokenized.lost(evidence)
         evidence = await gather(self.rig, prepared, self.standing, tell)
+        late = await look_again(self.rig, self.standing) if self._lives.doubts(evidence) else []
+        evidence = self._met(evidence, late)
         return evidence, with_poison(judge(evidence), evidence)
+
+    def _met(self, evidence: Evidence, late: Sequence[Scrape | None]) -> Evidence:
+        """The evidence of a probe; where it shows several engines, no later look at one of them says anything."""
+        evidence = self._lives.met(evidence, late)
+        if evidence.several and not self.rig.replicas:
+            self.rig = replace(self.rig, replicas=True)
+            self._comeback = replace(self._comeback, rig=self.rig)
+            text = f"several engines answer by now: {evidence.several}"
+            self.emit(Note(text, hint="give one pod's own URL", level="warning"))
+            self.journal.note(text, self.now())
+        return replace(evidence, several="") if self.rig.settings.allow_replicas else evidence
 
     def _with_unseen_deaths(self, verdict: Verdict, evidence: Evidence) -> Verdict:
         verdict, why = self._lives.with_unseen_deaths(verdict, evidence)

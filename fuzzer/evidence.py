@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from targets.base import Health, ProxySign, Refusal, Reply
     from targets.scrape import DraftCounts, Scrape
 
+DEADLINE_STATUS = {408, 504, 524}  # a proxy has waited for long enough
+
 
 @dataclass(frozen=True, slots=True)
 class Canary:
@@ -31,6 +33,11 @@ class Canary:
     error: str = ""
     text: str = ""
     garble: str = ""
+
+    @property
+    def given_up_on(self) -> bool:
+        """True where a proxy's deadline answered for the engine."""
+        return self.status in DEADLINE_STATUS
 
     @property
     def garbled(self) -> bool:
@@ -74,7 +81,9 @@ class Evidence:
     clamped_total: int | None = None  # the least prompt + output at which this run took an answer for clamped
     goes_on: bool = False  # the target was told to go on past the model's own end, and is of a kind that does
     replicas: bool = False  # more than one process behind the URL: metrics are no evidence
+    several: str = ""  # what showed in the middle of the run that these are there, where none were at its begin
     served_before: bool = False  # a canary sang, or the engine was seen to be back, right before this probe
+    took_its_word: bool = False  # a 503 was taken for overload by its words alone, and as much has not passed since
     companions: int = 0  # requests of our own that were in flight beside it
     companion_requests: int = 0  # how many these were in all, one after the other
     companion_faults: tuple[str, ...] = ()  # how those of them ended that the engine failed
@@ -97,7 +106,9 @@ class Verdict:
     wedged: bool = False  # the engine does not serve, though its process was not seen to die
     deaths: int = 0
     blames: Literal["this", "previous", "nobody"] | None = None  # where a death belongs
+    its_word: bool = False  # for `busy`: nothing but the words of the answer says so
     retry_after_s: float | None = None
     next_step: str = ""  # for `infra`: the setting to change
     refuses_ids: bool = False  # for `infra`: token ids are not taken, whatever the length
+    several: bool = False  # for `infra`: several engines answer, and nobody knows which one did
     unusable: bool = False  # for `infra`: the way itself is shut (auth, wrong model, TLS, DNS), whatever the length

@@ -17,7 +17,7 @@ REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _ONE_UNIT = re.compile(r"\s*(\S.{0,39}?|\S)\s*(?:\1\s*){7,}\S{0,40}\s*", re.DOTALL)
 # "www", "..." and "==" are ordinary text
 _RUN = re.compile(r"(\S{3,40}?)(?:\s*\1){3,}|(\S{1,2}?)(?:\s*\2){11,}", re.DOTALL)
-_WORD = re.compile(r"\w+|[^\w\s]")
+_WORD = re.compile(r"\w+(?:['\u2019]\w+)*|[^\w\s]+")  # no more of them than tokens
 # Tokens that no answer is to show: special ones, and bytes that were never put together.
 _LEAKED = re.compile(
     r"<\|[^|<>\s]{1,48}\|>|<(?:pad|unk|mask|bos|eos|s|/s|unused\d{1,5})>|\[(?:PAD|UNK|MASK|CLS|SEP)\]|<0x[0-9A-F]{2}>"
@@ -27,7 +27,8 @@ _NAN = re.compile(r"^\W*(?:nan\W*){2,}$", re.IGNORECASE)
 LONGEST_UNIT = 40  # characters: longer than nearly every token, special ones among them
 FEWEST_IN_A_RUN = 12  # rulers, dots and laughter of ordinary text are shorter
 MOST_GOOD_WORDS = 16  # a greedy loop may come after many words; what breaks at a prompt's length breaks early
-GOOD_SHARE = 4  # and at most one in so many of the tokens: more words leave room for a ruler that is one token
+GOOD_SHARE = 4  # and one in so many tokens, where more leave room for a ruler, or an indent, that is one token
+USUAL_BLANKS = 8  # good answers end in fewer
 
 
 def spoken(reply: Reply, asked: int) -> int:
@@ -57,9 +58,9 @@ def garbled(text: str, tokens: int, baseline: Baseline) -> str | None:
 def repeats(text: str) -> bool:
     """True where a good text says a word four times in a row, or would be taken for one token over and over itself.
 
-    Such a model loops by nature.
+    Such a model loops by nature. So does one whose good text runs out in blanks.
     """
-    return bool(_RUN.search(text[:2048]) or _ONE_UNIT.fullmatch(text[:2048]))
+    return bool(_blanks(text) >= USUAL_BLANKS or _RUN.search(text[:2048]) or _ONE_UNIT.fullmatch(text[:2048]))
 
 
 def leaks(text: str) -> bool:
@@ -71,13 +72,26 @@ def leaks(text: str) -> bool:
 def _loop(text: str, tokens: int) -> str | None:
     if tokens >= 8 and _ONE_UNIT.fullmatch(text[:2048]):
         return f"the answer is one token over and over ({text.strip()[:12]!r})"
+    if _runs_out(text, tokens):
+        return f"the answer ends in blanks over and over ({text[-4:]!r})"
     if (unit := _stuck_on(text, tokens)) is not None:
         return f"the answer ends in one token over and over ({unit.strip()[:12]!r})"
     return None
 
 
+def _blanks(text: str) -> int:
+    return len(text) - len(text.rstrip())
+
+
+def _runs_out(text: str, tokens: int) -> bool:
+    """True where more than half of a text's `tokens` output tokens may be blanks at its end, after a few words."""
+    tokens = min(tokens, len(text))
+    blanks = _blanks(text)
+    return blanks >= FEWEST_IN_A_RUN and 2 * blanks > tokens and _words(text) <= _few(tokens)
+
+
 def _stuck_on(text: str, tokens: int) -> str | None:
-    """The one token that a text of `tokens` output tokens ends in, after a few good words at most, or None.
+    """The one token that a text of `tokens` output tokens ends in after a few good words, or None.
 
     A unit that comes more than half as often as there are tokens can only be one token, and no phrase.
     """
@@ -90,6 +104,15 @@ def _stuck_on(text: str, tokens: int) -> str | None:
         times, head = same // length, text[: len(text) - same]
         if times < FEWEST_IN_A_RUN or 2 * times <= tokens or len(unit.split()) != 1:
             continue
-        if len(_WORD.findall(head)) <= min(MOST_GOOD_WORDS, tokens // GOOD_SHARE):
-            return unit
+        words = _words(head)
+        each_is_a_token = words + times <= tokens  # else it may be a ruler
+        return unit if words <= (MOST_GOOD_WORDS if each_is_a_token else _few(tokens)) else None
     return None
+
+
+def _words(text: str) -> int:
+    return len(_WORD.findall(text))
+
+
+def _few(tokens: int) -> int:
+    return min(MOST_GOOD_WORDS, tokens // GOOD_SHARE)

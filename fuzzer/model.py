@@ -191,9 +191,11 @@ class Observation:
     canaries: int = 0
     draft: DraftCounts | None = None
     retry_after_s: float | None = None
+    its_word: bool = False  # it was busy by the words of its answer alone
     next_step: str = ""
     unusable: bool = False
     refuses_ids: bool = False  # token ids are not taken, whatever the length: text may be
+    several: bool = False  # several engines answer, and nobody knows which one did
     signature: str = ""  # the engine's own words at a death: the error message, or a log line
     signature_source: SignatureSource = "client"  # log: a line of the engine's own
     cut_s: float | None = None  # when the line was cut or reset, in seconds since the request was begun
@@ -206,6 +208,22 @@ class Observation:
     def toll(self) -> int:
         """What it takes of `--max-deaths`: its deaths; a wedged engine counts as one, for only a restart ends that."""
         return max(self.deaths - self.relapses, int(self.wedged)) + self.relapses
+
+    @property
+    def sang(self) -> bool:
+        """Did a canary come back whole after it, be it of an engine that had to revive first?"""
+        if self.deaths or self.wedged or self.outcome is Outcome.ABANDONED:
+            return self.revived and self.revival_s is not None
+        return self.outcome.is_evidence
+
+    @property
+    def may_be_of_canaries(self) -> bool:
+        """Was it answered, then lost to its canary, and two lives after it to theirs, and to nothing else?
+
+        Where no canary of the run ever sang, it is canaries that kill, and this death says nothing of its length.
+        """
+        answered = self.outcome is Outcome.DEATH and self.completion_tokens is not None
+        return answered and self.relapses >= 2 and self.canaries == 1 + self.relapses
 
     def relapsed(self, relapses: int) -> Observation:
         """The same with so many relapses in all."""
@@ -243,6 +261,7 @@ class Settings:
     revival_timeout_s: float = 1800.0
     death_spacing_s: float = 0.0
     max_deaths: int = 12
+    allow_replicas: bool = False  # go on, without metrics as evidence, where several engines turn up in the middle
     grace_failure_s: float = 5.0
     grace_pass_s: float = 1.0
     on_death: str | None = None

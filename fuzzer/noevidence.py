@@ -14,7 +14,7 @@ from fuzzer.vitals import death_proof, health_went_down, line_was_lost, serves, 
 from fuzzer.wording import names_nobody, refuses_by_failure, words
 from targets.base import Fault
 from targets.gateways import asked_again, deployment
-from targets.refusals import names_overload
+from targets.refusals import names_overload, retry_after
 from targets.scrape import went_on
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ _SHUT_ON_NOBODY = {400, 403, 404}
 _SHUT = {"auth", "redirect", "not-found"}  # not by the length: the way itself is shut
 _HIDES_A_FAILURE = {"broken", "deadline", "blocked", "body-limit"}
 NOT_TAKEN = "the target does not take this request: try --mode text, or another --content"
+NO_STREAM_OPTIONS = "the target takes no `stream_options`: ask with --no-stream"
 FOR_ITS_SIZE = (
     "what is shorter passes with the same key and --url, so it is a limit on request bodies, or a firewall: raise it "
     "(AWS WAF's SizeRestrictions_BODY, IIS's maxAllowedContentLength), or ask the engine itself by its own --url"
@@ -37,6 +38,15 @@ FOR_ITS_SIZE = (
 SENT_ELSEWHERE = (
     "what is shorter is answered here, so it is a gateway's deadline, after which the answer waits elsewhere: raise "
     "that, or ask the engine itself by its own --url"
+)
+
+HELD_UP = (
+    "it is a limit on bytes, not on tokens: a firewall, a proxy, or a network that loses large packets (MTU) stands "
+    "between; ask the engine itself by its own --url, or from nearer to it"
+)
+ONE_OF_THEM = (
+    "a restart that was told of may have been another one's turn: give one pod's own URL, or --allow-replicas to go on "
+    "without metrics as evidence"
 )
 
 
@@ -85,9 +95,21 @@ def away(e: Evidence) -> Verdict | None:
 def busy(e: Evidence) -> Verdict | None:
     if e.overload_s is None or death_proof(e) is not None or not serves(e):
         return None
-    if e.reply.status == 503 and survival_proof(e) is None and not _says_it_itself(e):
+    unproven = e.reply.status == 503 and survival_proof(e) is None
+    if unproven and (not _says_it_itself(e) or may_hide_a_death(e)):
         return None  # it may be a proxy's view of a death
-    return Verdict(Outcome.BUSY, f"the engine says that it is busy (HTTP {e.reply.status})", retry_after_s=e.overload_s)
+    its_word = unproven and retry_after(e.reply.headers) is None
+    reason = f"the engine says that it is busy (HTTP {e.reply.status})"
+    return Verdict(Outcome.BUSY, reason, its_word=its_word, retry_after_s=e.overload_s)
+
+
+def may_hide_a_death(e: Evidence) -> bool:
+    """A 503 in words of overload, where such words were taken for true once, and what was asked again failed again.
+
+    Some gateways say so of an engine that died: whoever asks on and on kills one life after the other. One that names
+    when to come back is believed.
+    """
+    return e.took_its_word and e.reply.status == 503 and retry_after(e.reply.headers) is None
 
 
 def _says_it_itself(e: Evidence) -> bool:
@@ -99,6 +121,27 @@ def _says_it_itself(e: Evidence) -> bool:
     said = e.reply.error is not None and names_overload(e.reply)
     can_tell = e.before is not None and e.before.work
     return not can_tell and sang and said and health_went_down(e) is None
+
+
+def not_taken(e: Evidence) -> Verdict | None:
+    """A body that was not taken whole never came to an engine that works: something on the way holds it up."""
+    left, unanswered = e.reply.untaken, e.hung and e.reply.first_byte_s is None
+    if not unanswered or left == 0 or not serves(e) or death_proof(e) is not None:
+        return None
+    reason = f"{left} bytes of its body were not taken in {e.reply.ended_s:.0f} s, and a short one was right after it"
+    return Verdict(Outcome.INFRA, reason, next_step=HELD_UP)
+
+
+def taken_in_turns(e: Evidence) -> Verdict | None:
+    """Several engines turned up in the middle of the run: one probe's answer is one's, and its canary's another's.
+
+    A failure is told all the same; the answer after it says that.
+    """
+    whole = e.refusal is not None or (e.reply.status == 200 and e.reply.error is None and not line_was_lost(e))
+    if not e.several or e.hung or not whole or not serves(e):
+        return None
+    reason = f"several engines answer by now ({e.several}): a probe cannot be pinned to one of them"
+    return Verdict(Outcome.INFRA, reason, several=True, next_step=ONE_OF_THEM)
 
 
 def turned_away(e: Evidence) -> Verdict | None:

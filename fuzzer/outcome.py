@@ -27,7 +27,7 @@ from fuzzer.vitals import (
 )
 from fuzzer.wording import refuses_by_failure, says_dead, tells_of_length, tells_of_tokens, words
 from targets.proxies import is_engines_shape
-from targets.refusals import names_a_rate
+from targets.refusals import names_a_rate, names_characters
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -139,9 +139,12 @@ def _unknown_words(e: Evidence) -> Verdict | None:
 def _beside_the_length(e: Evidence) -> str | None:
     """What to do about a 4xx that is not about a length in tokens, or None where it may be."""
     if e.baseline is None:
-        return noevidence.NOT_TAKEN
+        streams = "stream_options" in words(e.reply)
+        return noevidence.NO_STREAM_OPTIONS if streams else noevidence.NOT_TAKEN
     if names_a_rate(e.reply):
         return "raise the limit on tokens per minute, or ask the engine itself by its own --url"
+    if names_characters(e.reply):
+        return "it is a limit on characters, not on tokens: raise it, or ask the engine itself by its own --url"
     if e.reply.status not in _REFUSING:
         return "the target, or somebody before it, does not take a request of this length: see its log"
     return noevidence.FOR_ITS_SIZE if _may_be_of_bytes(e) else None
@@ -178,7 +181,8 @@ def _looks_like_a_death(e: Evidence) -> bool:
     reply = e.reply
     upstream = e.proxy is not None and e.proxy.kind == "upstream-lost"
     relayed = reply.status in noevidence.LOST_STATUS and not is_engines_shape(reply.error)
-    return line_was_lost(e) or upstream or relayed or says_dead(reply) or health_went_down(e) is not None
+    hidden = noevidence.may_hide_a_death(e)
+    return line_was_lost(e) or upstream or relayed or hidden or says_dead(reply) or health_went_down(e) is not None
 
 
 def _what_failed(e: Evidence) -> str:
@@ -203,6 +207,8 @@ _QUESTIONS: tuple[Callable[[Evidence], Verdict | None], ...] = (
     noevidence.away,
     noevidence.ids_refused,
     noevidence.turned_away,
+    noevidence.taken_in_turns,
+    noevidence.not_taken,
     _hung,
     _refused,
     noevidence.busy,

@@ -13,15 +13,17 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from fuzzer.canary import TOKENS_IN, sing
+from fuzzer.canary import TOKENS_IN, outlast, sing
 from fuzzer.companions import Company, accompany
 from fuzzer.counting import looks_odd
 from fuzzer.errors import Interrupted
 from fuzzer.evidence import Evidence
 from fuzzer.prompts.recipe import Recipe
 from fuzzer.standing import in_flight
-from fuzzer.watch import GRACE_INTERVAL_S, Pulse, grace, poll_health, watch
+from fuzzer.vitals import may_still_work
+from fuzzer.watch import GRACE_INTERVAL_S, TURNS, Pulse, grace, poll_health, watch
 from targets.base import Fault, Reply
+from targets.exchange import Upload
 from targets.scrape import DraftCounts, Scrape, mixed
 
 if TYPE_CHECKING:
@@ -60,6 +62,7 @@ async def gather(rig: Rig, prepared: Prepared, standing: Standing, tell: Callabl
         before=prepared.before,
         served_before=standing.served,
         others_seen=standing.others_seen,
+        took_its_word=standing.believed is not None,
         peak_running=pulse.peak_running,
         baseline=standing.yardstick(spec),
         limit=rig.limit,
@@ -108,13 +111,14 @@ async def _send(
     *,
     deadline_s: float,
 ) -> tuple[Reply, bool]:
-    """The reply, and whether it hung. A reply that we hung up on keeps nothing but its time.
+    """The reply, and whether it hung. A reply that we hung up on keeps its time, and how much of the probe was taken.
 
     Should the engine be another one while the request is still open, then a proxy keeps it, and sends it to the next
     life: the length is decided, and whoever waits on kills that one too.
     The companions are there before the probe is, and are hung up on when its answer is over.
     """
     replies: list[Reply] = []
+    upload, untaken = Upload(), 0
     hung = False
 
     def phase() -> None:
@@ -125,7 +129,11 @@ async def _send(
         async def send() -> None:
             replies.append(
                 await rig.target.generate(
-                    prepared.generation, prepared.body, on_progress=pulse.on_byte, on_token=pulse.on_token
+                    prepared.generation,
+                    prepared.body,
+                    on_progress=pulse.on_byte,
+                    on_token=pulse.on_token,
+                    upload=upload,
                 )
             )
             group.cancel_scope.cancel()
@@ -148,11 +156,17 @@ async def _send(
         while pulse.died is None and not pulse.hung(deadline_s, rig.settings.timeout_s):
             await anyio.sleep(SUPERVISE_INTERVAL_S)
             pulse.look()
-        hung = pulse.died is None
+        hung, untaken = pulse.died is None, upload.untaken
         group.cancel_scope.cancel()
     if replies:
         return replies[0], False
-    reply = Reply(sent=True, ended_s=pulse.elapsed(), first_byte_s=pulse.first_byte_at)
+    reply = Reply(
+        sent=True,
+        ended_s=pulse.elapsed(),
+        first_byte_s=pulse.first_byte_at,
+        bytes_sent=upload.handed,
+        untaken=untaken,
+    )
     if pulse.died is not None:
         reply = replace(reply, fault=Fault.CUT, fault_text="we hung up on whoever sends it again and again")
     return reply, hung
@@ -182,11 +196,20 @@ async def _aftermath(
     if listened and polls and polls[-1].fault is Fault.REFUSED and not fine:
         return e  # nobody listens any more: a canary could only be refused
     tell(pulse, "canary")
-    canary = await _canary(rig, prepared, standing)
+    canary = await _canary(rig, prepared, standing, patient=may_still_work(e))
     settled = await rig.look(standing)
     several = e.replicas or any(mixed(e.before, late) for late in (after, settled) if e.before and late)
     e = replace(e, canary=canary, settled=settled, replicas=several)
     return await _recounted(rig, e) if canary.ok and looks_odd(e) else e
+
+
+async def look_again(rig: Rig, standing: Standing) -> list[Scrape | None]:
+    """Who answers the metrics by now, several times: enough for one to show that takes turns with another."""
+    looks: list[Scrape | None] = []
+    for _ in range(TURNS):
+        await anyio.sleep(GRACE_INTERVAL_S)
+        looks.append(await rig.look(standing))
+    return looks
 
 
 async def _recounted(rig: Rig, e: Evidence) -> Evidence:
@@ -203,11 +226,12 @@ async def _recounted(rig: Rig, e: Evidence) -> Evidence:
     return replace(e, short_counts=tuple(counts.items()), recounts=tuple(asked), cancelled=stopped)
 
 
-async def _canary(rig: Rig, prepared: Prepared, standing: Standing) -> Canary:
+async def _canary(rig: Rig, prepared: Prepared, standing: Standing, *, patient: bool) -> Canary:
     spec, seed = prepared.spec, str(rig.settings.seed)
     deadline_s = standing.deadline_s(in_flight(spec), rig.settings.timeout_s)
     recipe = Recipe(spec.mode, TOKENS_IN, standing.canary_content(spec), seed, f"canary/{prepared.seq}")
-    return await sing(rig.target, rig.prompts, recipe, deadline_s, standing.yardstick(spec))
+    ask = outlast if patient else sing
+    return await ask(rig.target, rig.prompts, recipe, deadline_s, standing.yardstick(spec))
 
 
 def drafted(before: Scrape | None, after: Scrape | None) -> DraftCounts | None:

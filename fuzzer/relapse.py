@@ -47,15 +47,18 @@ class Vigil:
     """What is known of the engine's lives since one ended.
 
     `died` is the last look at a life whose end is counted elsewhere; `ended` is True where that end was seen, so that
-    whatever goes now is another life. `wary`: so many relapses were seen in earlier waits. `born` is the first look at
-    the life that is there now.
+    whatever goes now is another life. `wary`: so many relapses were seen in earlier waits. `unsung`: no canary of the
+    run ever came back whole, so that it may be what kills. `born` is the first look at the life that is there now.
+    `lost`: so many canaries were lost under green health where nothing tells whether a life was.
     """
 
     died: Scrape | None
     ended: bool
     wary: int = 0
+    unsung: bool = False
     born: Scrape | None = None
     relapses: int = 0
+    lost: int = 0
     _well_since_s: float | None = None
     _was_well: bool = False
     _was_refused: bool = False
@@ -70,6 +73,8 @@ class Vigil:
             self.relapses += 1
             self.died, self.born, self.ended, self._well_since_s = self.born or self.died, None, True, None
             self._was_down = self._has_sung = False
+        elif self._may_have_cost_a_life(look):
+            self.lost, self._well_since_s = self.lost + 1, None
         self.ended = self.ended or look.health.gone
         if self.born is None and look.scrape is not None and self._is_another_life(look.scrape):
             self.born = look.scrape
@@ -88,8 +93,11 @@ class Vigil:
         self._has_sung = self._has_sung or canary.ok
 
     def is_young(self, look: Look) -> bool:
-        """Must it be let alone for now? Each life that died young buys the next one twice the time to get well."""
-        lessons = self.wary + self.relapses
+        """Must it be let alone for now? Each life that died young buys the next one twice the time to get well.
+
+        So does a canary that may have been a life's.
+        """
+        lessons = self.wary + self.relapses + self.lost
         if lessons == 0 or self._well_since_s is None:
             return False
         return look.at_s - self._well_since_s < min(LONGEST_PATIENCE_S, FIRST_PATIENCE_S * 2.0 ** (lessons - 1))
@@ -98,6 +106,10 @@ class Vigil:
         if self.died is None:
             return self.ended
         return restarted(self.died, scrape) is not None
+
+    def _may_have_cost_a_life(self, look: Look) -> bool:
+        well = self._was_well and look.health.ok and look.scrape is None
+        return well and self._canary is not None and _is_lost(self._canary)
 
     def _relapse(self, look: Look) -> Relapse | None:
         canary = self._canary
@@ -111,7 +123,8 @@ class Vigil:
             return None
         was_lost = _is_lost(canary) or (_is_failed(canary) and _went_down(look.health))
         # Health that always says yes says nothing: then the dead one that answers is no new life.
-        is_known = self.born is not None or self._has_sung or self._was_down or not look.health.ok
+        is_cut = self.unsung and canary.fault in {Fault.RESET, Fault.CUT}
+        is_known = self.born is not None or self._has_sung or self._was_down or not look.health.ok or is_cut
         if (is_a_life and is_known and self._was_well and was_lost) or (self._was_refused and _says_it_died(canary)):
             refused = look.health.fault is Fault.REFUSED
             return Relapse(Corroboration.PROVEN if refused else Corroboration.PRESUMED, _words(canary), canary)

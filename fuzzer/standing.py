@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from fuzzer.lastwords import same_bug
-from fuzzer.model import Baseline, Observation, Outcome, Role
+from fuzzer.model import WELL, Baseline, Observation, Outcome, Role
 
 if TYPE_CHECKING:
     from fuzzer.model import ProbeSpec
@@ -42,6 +42,7 @@ class Standing:
     others_seen: bool = False  # some probe was contended
     longest_total: int = 0  # prompt + output tokens of the longest answer that came whole
     clamped_total: int | None = None  # the least prompt + output of an answer that was clamped
+    believed: int | None = None  # tokens of a prompt that was turned away as busy, by those words alone
     counted: bool = True  # so far the metrics counted each good answer: they speak of whom we ask
     bugs: tuple[str, ...] = ()  # signatures from the engine's own log, one for each bug
 
@@ -94,6 +95,7 @@ class Standing:
             others_seen=self.others_seen or seen.contended,
             longest_total=max(self.longest_total, seen.total if _is_whole(seen) else 0),
             clamped_total=self._clamped_total(seen),
+            believed=self._believed(seen),
             counted=self.counted and not seen.uncounted,
             bugs=(*self.bugs, seen.signature) if self._names_a_bug(seen) else self.bugs,
         )
@@ -154,6 +156,13 @@ class Standing:
         if not seen.clamped:
             return self.clamped_total
         return seen.total if self.clamped_total is None else min(self.clamped_total, seen.total)
+
+    def _believed(self, seen: Observation) -> int | None:
+        """The words are true where a prompt passes that is as long."""
+        if seen.its_word and self.believed is None:
+            return seen.length
+        passed = self.believed is not None and seen.outcome in WELL and seen.length >= self.believed
+        return None if passed else self.believed
 
     def _passes(self, seen: Observation) -> tuple[tuple[int, float], ...]:
         whole = seen.outcome is Outcome.PASS and seen.spec.stop_after is None

@@ -53,7 +53,13 @@ def serves(e: Evidence) -> bool:
 
 def canary_hangs(e: Evidence) -> bool:
     """True where the canary got no answer within its deadline, or a proxy's deadline answered for it."""
-    return e.canary is not None and (e.canary.timed_out or e.canary.status in {408, 504, 524})
+    return e.canary is not None and (e.canary.timed_out or e.canary.given_up_on)
+
+
+def may_still_work(e: Evidence) -> bool:
+    """True where the engine, by all that is seen, may be at work for a probe that nobody waits for any more."""
+    given_up = e.proxy is not None and e.proxy.kind == "deadline"
+    return (e.hung or e.reply.stopped or given_up) and health_went_down(e) is None
 
 
 def canary_fails(e: Evidence) -> str | None:

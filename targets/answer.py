@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from targets.base import Fault, Reply, ServerError, Usage
-from targets.bodies import at, draft_counts, merged, parsed, server_error, string, usage, visible
+from targets.bodies import at, draft_counts, event_error, merged, parsed, server_error, string, usage, visible
 from targets.bodies import token_ids as ids_in
 from targets.scrape import DraftCounts
 from targets.sse import OversizeError, SseParser
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from targets.base import Generation
     from targets.exchange import Exchange
+    from targets.sse import ServerSentEvent
 
 TEXT_CHARS = 4_096
 EXCERPT_CHARS = 2_048
@@ -81,7 +82,7 @@ class Answer:
         except OversizeError:
             self.oversize = True
             return False
-        return all(self._event(event.data, at_s) for event in events)
+        return all(self._event(event, at_s) for event in events)
 
     def reply(self, seen: Exchange) -> Reply:
         """Everything that was seen, as one Reply."""
@@ -144,18 +145,18 @@ class Answer:
     def _excerpt(self) -> str:
         return bytes(self._raw[: EXCERPT_CHARS * 4]).decode("utf-8", "replace")[:EXCERPT_CHARS]
 
-    def _event(self, data: str, at_s: float) -> bool:
+    def _event(self, event: ServerSentEvent, at_s: float) -> bool:
         """Take one event of a stream. False where nothing after it is of interest."""
-        if data.strip() == "[DONE]":
+        if event.data.strip() == "[DONE]":
             self.done = True
             return False
-        value = parsed(data)
-        if not isinstance(value, dict):
-            self._odd = self._odd or data[:EXCERPT_CHARS]
-            return True
-        self.error = server_error(value)
+        value = parsed(event.data)
+        self.error = event_error(event.event, event.data, value)
         if self.error is not None:
             return False
+        if not isinstance(value, dict):
+            self._odd = self._odd or event.data[:EXCERPT_CHARS]
+            return True
         if self._take(value):
             self.events += 1
             if self.events <= self._asked:

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
+    from targets.exchange import Upload
     from targets.scrape import DraftCounts, Scrape
     from targets.traits import Traits
 
@@ -125,6 +126,7 @@ class Reply:
     first_token_s: float | None = None
     ended_s: float = 0.0
     bytes_sent: int = 0
+    untaken: int = 0  # bytes of the request that the peer had not acknowledged when we hung up on it
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,10 +233,12 @@ class Target(Protocol):
         *,
         on_progress: Callable[[], None] | None = None,
         on_token: Callable[[], None] = lambda: None,
+        upload: Upload | None = None,
     ) -> Reply:
         """Send once, never again. Cancellable at any await.
 
-        `on_progress` is called at every chunk of the response, `on_token` at each token of it that was asked for.
+        `on_progress` is called at every chunk of the response, `on_token` at each token of it that was asked for;
+        `upload` tells all the while how much of the body has gone.
         """
         ...
 

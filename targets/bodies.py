@@ -16,6 +16,16 @@ from targets.scrape import DraftCounts
 
 MESSAGE_CHARS = 2_000
 _MAX_COUNT = 1 << 53
+# How an event's plain words say that they are an error: `[ERROR] ...`, `Internal Server Error`, `RuntimeError: ...`.
+_SAYS_ERROR = re.compile(
+    r"\W{0,9}(?:internal[ _]server[ _])?[\w.]{0,80}(?:error|exception)\b|\W{0,9}(?:fatal|traceback)\b", re.IGNORECASE
+)
+# Finish reasons of requests that failed, or that somebody else than we gave up: `error` (vLLM, OpenRouter), `abort`
+# (vLLM, SGLang), `cancelled` (Dynamo, of a worker that died), `timeout` (TensorRT-LLM); the rest is of hosted APIs.
+_FAILED = {
+    "error", "abort", "aborted", "cancelled", "canceled", "timeout", "timed_out", "network_error",
+    "insufficient_system_resource",
+}  # fmt: skip
 _MARKUP = re.compile(r"<(script|style)\b.{0,2000}?</\1>|<[/!]?[a-z][^<>]{0,400}>", re.DOTALL | re.IGNORECASE)
 
 
@@ -100,13 +110,21 @@ def server_error(value: object) -> ServerError | None:
     return _choice_error(at(value, "choices.0"))
 
 
+def event_error(name: str, data: str, value: object) -> ServerError | None:
+    """The error that an event of a stream is: by its JSON `value`, by its name, or by its own plain words; or None."""
+    if (error := server_error(value)) is not None:
+        return error
+    says_so = not isinstance(value, Mapping) and _SAYS_ERROR.match(data)
+    return ServerError(data[:MESSAGE_CHARS]) if says_so or name.lower() == "error" else None
+
+
 def _choice_error(choice: object) -> ServerError | None:
     if not isinstance(choice, Mapping):
         return None
     if isinstance(error := choice.get("error"), Mapping):
         return _described(error, error.get("message"))
     finish = choice.get("finish_reason")
-    failed = isinstance(finish, str) and finish in {"error", "abort"}
+    failed = isinstance(finish, str) and finish.lower() in _FAILED
     return ServerError(f"the answer ended with finish_reason {finish}") if failed else None
 
 
@@ -121,12 +139,21 @@ def _described(fields: Mapping[str, object], message: object) -> ServerError:
 
 
 def _words(message: object) -> str:
+    """A message as it is, or as JSON, without what FastAPI's validation echoes of the request."""
     if isinstance(message, str):
         return message
+    if isinstance(message, list):
+        message = [_without_echo(item) for item in message]
     try:
         return json.dumps(message)
     except RecursionError:  # it was read from a shallower place
         return "an error that is nested without end"
+
+
+def _without_echo(item: object) -> object:
+    if isinstance(item, Mapping) and "loc" in item:
+        return {name: value for name, value in item.items() if name != "input"}
+    return item
 
 
 def draft_counts(timings: object) -> DraftCounts | None:

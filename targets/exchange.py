@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from targets.base import Fault
 
@@ -37,6 +37,20 @@ class Whole:
         self.body += data[:room]
         self.oversize = len(data) > room
         return not self.oversize
+
+
+@dataclass(slots=True)
+class Upload:
+    """How much of a request's body has the peer taken, also while it says nothing? In bytes."""
+
+    size: int = 0
+    handed: int = 0  # to the system, which sends them when it can
+    waiting: Callable[[], int] = lambda: 0  # of those, how many no peer has acknowledged yet
+
+    @property
+    def untaken(self) -> int:
+        """Bytes of the body that the peer has not acknowledged. Headers and TLS may add a few, never hide some."""
+        return max(0, self.size - self.handed + self.waiting())
 
 
 @dataclass(slots=True)

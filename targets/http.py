@@ -11,19 +11,19 @@ import ssl
 import time
 import zlib
 from contextlib import aclosing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import httpx
 
 from targets.base import Fault
 from targets.errors import TargetUnusable
-from targets.exchange import Exchange, Fetched, Whole
+from targets.exchange import Exchange, Fetched, Upload, Whole
 from targets.faults import fault_of, words_of
-from targets.sockets import Backend
+from targets.sockets import Backend, NetworkStream
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 
     from targets.address import Address
     from targets.exchange import Sink
@@ -86,20 +86,28 @@ class Http:
         headers: Mapping[str, str] | None = None,
         within_s: float | None = None,
         on_progress: Callable[[], None] | None = None,
+        upload: Upload | None = None,
     ) -> Exchange:
         """Send one request once and pour its response into the sink. Cancellable at any await.
 
-        `within_s` bounds the whole exchange, however slowly bytes trickle in; past it the fault is TIMEOUT.
+        `within_s` bounds the whole exchange, however slowly bytes trickle in; past it the fault is TIMEOUT. `upload`
+        tells all the while how much of the body has gone.
         """
-        seen = Exchange()
+        seen, upload = Exchange(), upload or Upload()
+        upload.size = len(body or b"")
         began = time.monotonic()
         request = self._client.build_request(
-            method, url, content=_pieces(body, seen), headers=self._headers(url, body, headers or {})
+            method,
+            url,
+            content=_pieces(body, upload),
+            headers=self._headers(url, body, headers or {}),
+            extensions={"trace": _watcher(upload)},
         )
         with anyio.move_on_after(within_s) as scope:
             await self._pour(seen, sink, began, request, on_progress)
         if scope.cancelled_caught:
             seen.fault, seen.fault_text = Fault.TIMEOUT, f"no whole answer within {within_s:g} s"
+        seen.bytes_sent = upload.handed
         seen.ended_s = time.monotonic() - began
         return seen
 
@@ -156,15 +164,25 @@ class Http:
         return headers | self._private.get((parsed.scheme, parsed.host.lower(), port), {})
 
 
-async def _pieces_of(body: bytes, seen: Exchange) -> AsyncIterator[bytes]:
+async def _pieces_of(body: bytes, upload: Upload) -> AsyncIterator[bytes]:
     for start in range(0, len(body), _CHUNK):
         piece = body[start : start + _CHUNK]
         yield piece
-        seen.bytes_sent += len(piece)
+        upload.handed += len(piece)
 
 
-def _pieces(body: bytes | None, seen: Exchange) -> AsyncIterator[bytes] | None:
-    return None if body is None else _pieces_of(body, seen)
+def _pieces(body: bytes | None, upload: Upload) -> AsyncIterator[bytes] | None:
+    return None if body is None else _pieces_of(body, upload)
+
+
+def _watcher(upload: Upload) -> Callable[[str, Mapping[str, Any]], Awaitable[None]]:
+    """httpcore tells of each step of a request: of its connection we want to know what waits there to be sent."""
+
+    async def told(step: str, info: Mapping[str, Any]) -> None:
+        if step == "connection.connect_tcp.complete" and isinstance(stream := info["return_value"], NetworkStream):
+            upload.waiting = stream.waiting
+
+    return told
 
 
 def _expander(encoding: str) -> Callable[[bytes], Iterable[bytes]]:

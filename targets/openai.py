@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from targets.address import Address
     from targets.base import ProxySign, Refusal, ServerError
-    from targets.exchange import Fetched
+    from targets.exchange import Fetched, Upload
     from targets.http import Http
     from targets.scrape import Scrape
     from targets.traits import Tokenizing, Traits
@@ -166,10 +166,12 @@ class OpenAITarget:
         *,
         on_progress: Callable[[], None] | None = None,
         on_token: Callable[[], None] = lambda: None,
+        upload: Upload | None = None,
     ) -> Reply:
         path = "/v1/chat/completions" if generation.prompt.mode == "chat" else "/v1/completions"
         answer = Answer(generation, on_token=on_token)
-        seen = await self._http.exchange("POST", self._address.at(path), answer, body=body, on_progress=on_progress)
+        url = self._address.at(path)
+        seen = await self._http.exchange("POST", url, answer, body=body, on_progress=on_progress, upload=upload)
         return answer.reply(seen)
 
     def refusal(self, reply: Reply) -> Refusal | None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from targets.base import ProxyKind, Reply, ServerError
 
 _A_PROXY = "a proxy"
+_A_QUEUE = "a queue of jobs"
 _SERVERS = (
     "nginx", "openresty", "envoy", "cloudflare", "awselb", "caddy", "haproxy", "traefik", "litellm", "varnish", "kong",
     "apisix", "microsoft-iis",
@@ -24,6 +25,7 @@ _BODIES = (
     (re.compile(r"litellm[.: ]"), "litellm"),
     (re.compile(r"cloudflare|^error code: 5\d\d"), "cloudflare"),
     (re.compile(r"(?:no server is available to handle|the server didn't respond in time)"), "haproxy"),
+    (re.compile(r"from primary with message|container primary"), "sagemaker"),
     (re.compile(r"<h1>|<html"), _A_PROXY),
 )
 _BODY_LIMIT = {
@@ -41,6 +43,8 @@ _DEADLINE = {
     "awselb": "Raise the load balancer's idle timeout (60 s unless set).",
     "haproxy": "Raise HAProxy's timeout server.",
     "traefik": "Raise Traefik's responding and forwarding timeouts.",
+    "sagemaker": "SageMaker ends invocations after 60 s, or later where they stream: ask the engine itself.",
+    _A_QUEUE: "Let the queue wait for longer (RunPod: runsync's wait), or ask the engine itself by its own --url.",
 }
 _ADVICE = {
     "upstream-lost": "The proxy lost the engine: see the engine's own log, or point --health-url at the engine itself.",
@@ -61,6 +65,9 @@ _LOST_WORDS = re.compile(
     r"|upstream (?:prematurely|server|host|service|command)"
 )
 _PAGE = re.compile(r"<html|<h1>|<!doctype html|<center>")
+# A 200 of whoever runs jobs: this one is not done yet, and its answer is to be fetched elsewhere (RunPod, Replicate).
+_A_JOB = re.compile(r'"status"\s*:\s*"(?:in_progress|in_queue|queued|pending|running|processing|starting|timed_out)"')
+_GAVE_UP_WORDS = re.compile(r"invocation timed out|timed out while waiting for a response")  # as a 424: SageMaker
 _NOT_AT_THE_DOOR = {424, 429}  # an engine's error, and a wait
 _MEMORY_WORDS = re.compile(r"alloc|memory|cuda|\bhip\b")
 # What names the size of a body in bytes, never a length in tokens.
@@ -107,7 +114,7 @@ def sign(reply: Reply) -> ProxySign | None:
     kind = _kind(reply, words.lower(), by)
     if kind is None:
         return None
-    by = by or _A_PROXY
+    by = _A_QUEUE if (reply.status, kind) == (200, "deadline") else by or _A_PROXY
     return ProxySign(kind, by, _advice(kind, by, reply))
 
 
@@ -124,8 +131,8 @@ def _kind(reply: Reply, words: str, by: str | None) -> ProxyKind | None:
     status = reply.status or 0
     if status >= 400 and _measures_bodies(reply, words):
         return "body-limit"
-    if status in _BY_STATUS:
-        return _BY_STATUS[status]
+    if status in _BY_STATUS or _gave_up(reply, words):
+        return _BY_STATUS.get(status, "deadline")
     if by == "litellm" and "unmapped prompt format" in words:
         return "bad-request"
     if status < 500:
@@ -134,6 +141,14 @@ def _kind(reply: Reply, words: str, by: str | None) -> ProxyKind | None:
         return "upstream-lost"
     own_page = by in _OWN_PAGES and "<html" in words
     return "broken" if status == 500 and own_page and reply.error is None else None
+
+
+def _gave_up(reply: Reply, words: str) -> bool:
+    """Did somebody stop waiting for the engine, with a status that says nothing of it?"""
+    if reply.status == 424:
+        return _GAVE_UP_WORDS.search(words) is not None
+    no_answer = reply.status == 200 and reply.fault is Fault.PROTOCOL and reply.events == 0
+    return no_answer and '"id"' in words and _A_JOB.search(words) is not None
 
 
 def _measures_bodies(reply: Reply, words: str) -> bool:

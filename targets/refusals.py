@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 _REFUSING = {400, 413, 422}
 _CODES = {
     "context_length_exceeded",  # OpenAI, LMDeploy
-    "string_above_max_length",  # OpenAI
     "exceed_context_size_error",  # llama.cpp
     "contextwindowexceedederror",  # LiteLLM
 }
@@ -55,6 +54,10 @@ _WORDINGS = tuple(
 _RATE = r"per (?:minute|second|hour|day)|rate.?limit|\btpm\b|quota"
 _VETO = re.compile(rf"{_RATE}|\bbytes\b|\bbody\b|physical batch size|vocabulary")
 _RATES = re.compile(_RATE)
+_CHARACTERS = re.compile(
+    r"\b\d[\d,]{0,12} char(?:acter)?(?:s|\(s\))?\b|too many characters|max(?:imum)? (?:number of )?characters"
+    r"|string(?: is |[ _])too[ _]long|string_above_max_length|any_str\.max_length"
+)
 
 _N = r"(\d[\d,]{0,12})(?!\d|\.\d)"
 _LIMITS = tuple(
@@ -82,14 +85,16 @@ def refusal(reply: Reply) -> Refusal | None:
         return None
     words = error.message.lower()
     named = {str(error.code).lower(), str(error.type).lower()} & _CODES or str(error.param) in _PARAMS
-    if _VETO.search(words) or not (named or any(pattern.search(words) for pattern in _WORDINGS)):
+    if (
+        _VETO.search(words)
+        or names_characters(reply)
+        or not (named or any(pattern.search(words) for pattern in _WORDINGS))
+    ):
         return None
-    return Refusal(error.message, _limit(words, reply.excerpt, in_characters="string too long" in words))
+    return Refusal(error.message, _limit(words, reply.excerpt))
 
 
-def _limit(words: str, excerpt: str, *, in_characters: bool) -> int | None:
-    if in_characters:
-        return None
+def _limit(words: str, excerpt: str) -> int | None:
     found = _N_CTX.search(excerpt)
     for pattern in _LIMITS:
         found = found or pattern.search(words)
@@ -132,6 +137,13 @@ def names_overload(reply: Reply) -> bool:
 def names_a_rate(reply: Reply) -> bool:
     """Are the words about so many tokens in so much time? That is nobody's context."""
     return bool(_RATES.search(_said(reply)))
+
+
+def names_characters(reply: Reply) -> bool:
+    """Are the words about a number of characters, and not about the tokens that they may stand for?"""
+    error = reply.error
+    said = (f"{error.message} {error.type} {error.code}" if error else reply.excerpt).lower()
+    return _CHARACTERS.search(said) is not None and "token" not in said
 
 
 def _said(reply: Reply) -> str:

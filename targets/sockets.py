@@ -9,8 +9,11 @@ httpcore lets a client bring its own network backend. Ours sits on plain non-blo
 
 from __future__ import annotations
 
+import array
+import fcntl
 import socket
 import ssl
+import termios
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -88,6 +91,15 @@ class SocketStream(ByteStream):
         if answered:
             raise anyio.BrokenResourceError
 
+    def waiting(self) -> int:
+        """Bytes that were sent and that the peer has not acknowledged; 0 where the system does not tell."""
+        told = array.array("i", [0])
+        try:
+            fcntl.ioctl(self._sock, termios.TIOCOUTQ, told)
+        except (OSError, ValueError):  # it is closed, or no Linux
+            return 0
+        return told[0]
+
     async def send_eof(self) -> None:
         self._sock.shutdown(socket.SHUT_WR)
 
@@ -101,6 +113,10 @@ class NetworkStream(httpcore.AsyncNetworkStream):
 
     def __init__(self, stream: SocketStream | TLSStream) -> None:
         self._stream = stream
+
+    def waiting(self) -> int:
+        """Bytes on their way out that the peer has not acknowledged."""
+        return self._stream.waiting() if isinstance(self._stream, SocketStream) else 0
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109  (httpcore's interface)
         with _faults(httpcore.ReadTimeout, httpcore.ReadError), anyio.fail_after(timeout):

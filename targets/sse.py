@@ -1,6 +1,7 @@
 """Which events does a server-sent event stream hold? Sans I/O: bytes in, events out, at any split.
 
-Follows the WHATWG rules for `text/event-stream`, with bounds that the standard leaves to us.
+Follows the WHATWG rules for `text/event-stream`, with bounds that the standard leaves to us, and with a field more:
+`error: {...}`, as llama.cpp wrote its errors for long, is an event of that name.
 """
 
 from __future__ import annotations
@@ -70,7 +71,9 @@ class SseParser:
             return self._dispatch()
         name, _, value = line.partition(":")
         value = value.removeprefix(" ")
-        if name == "data":
+        if name == "error":
+            self._event = name
+        if name in {"data", "error"}:
             self._data_size += len(value) + 1
             if self._data_size > self._max:
                 raise OversizeError

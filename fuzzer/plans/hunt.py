@@ -79,5 +79,7 @@ class Hunt:
 
 def fell_for_company(seen: Observation) -> bool:
     """Did its companions fail by themselves, or were they or it turned away? That says nothing of the probe."""
-    kept_out = seen.outcome is Outcome.BUSY or (seen.outcome is Outcome.INFRA and not seen.unusable)
+    kept_out = seen.outcome is Outcome.BUSY or (
+        seen.outcome is Outcome.INFRA and not seen.unusable and not seen.several
+    )
     return kept_out and bool(seen.spec.companions)

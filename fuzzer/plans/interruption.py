@@ -9,6 +9,8 @@ from fuzzer.finding import Halt
 from fuzzer.model import Outcome, ProbeSpec
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fuzzer.model import Observation
 
 MOST_TRIES = 6
@@ -51,18 +53,29 @@ def _stopped_by(ledger: Seen, last: Observation, max_deaths: int) -> tuple[Halt,
         # What a short prompt got past and a long one does not is a limit on the way, unless the way itself is shut.
         got_through = bool(ledger.evidence) or last.completion_tokens is not None
         shut = last.unusable or not got_through
-        halt = Halt.UNUSABLE if shut else Halt.PROXY
+        halt = Halt.REPLICAS if last.several else Halt.UNUSABLE if shut else Halt.PROXY
         return halt, f"{last.reason}{advice}"
     return None
 
 
 def _relapsing(ledger: Seen, last: Observation, max_deaths: int) -> tuple[Halt, str]:
+    if dies_of_canaries(ledger.seen):
+        return Halt.LOST, (
+            f"{last.length} tokens were answered, and then it died {last.deaths} times, each time of the canary, a "
+            "prompt of 16 tokens that shows whether it works: short prompts seem to kill it, and without canaries "
+            "nothing can be told of long ones; its log says of what: mend that"
+        )
     again = "1 time" if last.relapses == 1 else f"{last.relapses} times"
     why = f"it dies again as it revives: {again} after {last.length} tokens"
     step = "its log says of what; mend that, or keep requests away from it until it is warm"
     if sum(seen.toll for seen in ledger.seen) >= max_deaths:
         return Halt.DEATHS, f"{why}; {spent(ledger, max_deaths)}: {step}"
     return Halt.LOST, f"{why}: {step}"
+
+
+def dies_of_canaries(seen: Sequence[Observation]) -> bool:
+    """Is it canaries that the engine dies of, by all observations so far? Then the last one says nothing."""
+    return seen[-1].may_be_of_canaries and not any(one.sang for one in seen)
 
 
 def spent(ledger: Seen, max_deaths: int) -> str:
@@ -83,7 +96,10 @@ def _tired(ledger: Seen) -> tuple[Halt, str] | None:
     if _in_a_row(ledger, Outcome.BUSY) > MOST_TRIES:
         return Halt.BUSY, f"the target was busy {MOST_TRIES + 1} times in a row"
     if _in_a_row(ledger, Outcome.ABANDONED) > MOST_TRIES:
-        return Halt.LOST, f"no answer could be had {MOST_TRIES + 1} times in a row: {ledger.seen[-1].reason}"
+        last = ledger.seen[-1]
+        if last.next_step:  # answers came, and what makes them show nothing can be mended
+            return Halt.PROXY, f"{MOST_TRIES + 1} answers in a row show nothing: {last.reason}: {last.next_step}"
+        return Halt.LOST, f"no answer could be had {MOST_TRIES + 1} times in a row: {last.reason}"
     if len(ledger.seen) >= MOST_PROBES:
         return Halt.CONTRADICTION, f"{MOST_PROBES} probes did not settle it"
     return None

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from fuzzer.model import Corroboration, Observation, Outcome, ProbeSpec, Role, Side, side_of
 from fuzzer.plans.clamps import disbelieved
+from fuzzer.plans.interruption import dies_of_canaries
 from fuzzer.plans.line import Bounds, Line, confidence_in, outweighs
 from fuzzer.plans.offsets import Offsets
 from fuzzer.plans.tally import Tally
@@ -77,7 +78,7 @@ class Ledger:
         """Take one more observation, in the order in which they were made."""
         self.deaths += seen.toll
         is_fresh = self._is_fresh(seen)
-        if self.whole and not is_served(seen, self.longest):
+        if not is_served(seen, self.longest):
             self._unserved.add(seen.seq)
         self.longest = 0 if seen.deaths or seen.wedged else max(self.longest, read_of(seen, self.question.fail_on))
         self.seen.append(seen)
@@ -88,7 +89,7 @@ class Ledger:
             return
         if seen.blames in {"previous", "nobody"}:
             self._doubt_previous(blamed=seen.blames == "previous")
-        elif seen.outcome.is_evidence:
+        elif seen.outcome.is_evidence and not dies_of_canaries(self.seen):
             self.evidence.append(replace(seen, fresh=is_fresh, length=self._offsets.length_of(seen)))
             self._file(self.evidence[-1])
             self._doubt_clamps()
@@ -129,7 +130,15 @@ class Ledger:
 
     def says_enough(self, seen: Observation) -> bool:
         """Is it more than a warm prompt that passed because it was read anew?"""
-        return seen.seq not in self._unserved or side_of(seen.outcome, self.question.fail_on) is not Side.GOOD
+        return (
+            not self.whole
+            or self.could_be_served(seen)
+            or side_of(seen.outcome, self.question.fail_on) is not Side.GOOD
+        )
+
+    def could_be_served(self, seen: Observation) -> bool:
+        """Had this life of the engine read so much before that the cache could serve all of this prompt?"""
+        return seen.seq not in self._unserved
 
     def at(self, length: int, output_tokens: int | None = None) -> Tally:
         """The evidence at a point, as counted or else as asked; on the line where no output tokens are given."""

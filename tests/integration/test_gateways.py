@@ -18,8 +18,8 @@ from fuzzer.events import Event, Note
 from fuzzer.finding import FindingKind, Halt
 from fuzzer.model import Corroboration, Observation, Outcome
 from tests.integration.playing import play
-from tests.integration.raw import Writer, reset, whole
-from tests.integration.staging import Act, page, probe, staged, well
+from tests.integration.raw import Reader, Writer, reset, serving, whole
+from tests.integration.staging import LONG, Act, Stage, page, probe, staged, well
 
 pytestmark = pytest.mark.anyio
 EDGE = 900
@@ -194,3 +194,96 @@ async def test_who_answers_in_the_place_of_an_engine_that_stays_away_is_told(tmp
     assert told == [
         "somebody answers in the engine's place and does not serve: the canary got HTTP 503: Down for maintenance"
     ]
+
+
+GAVE_UP = whole(504, b"<html><center><h1>504 Gateway Time-out</h1></center><center>nginx</center></html>")
+
+
+async def given_up_on(folder: Path, *, then: int | None) -> tuple[Observation, list[int]]:
+    """What is seen of a prompt that nginx gives up on, as on the next `then` requests (None: on all of them), and what
+    was asked from that prompt on.
+    """
+    asked_of: list[int] = []
+
+    async def act(writer: Writer, asked: Mapping[str, Any]) -> None:
+        if asked_of or len(asked["prompt"]) >= LONG:
+            asked_of.append(len(asked["prompt"]))
+        if asked_of and (then is None or len(asked_of) <= 1 + then):
+            writer.write(GAVE_UP)
+        else:
+            await well(writer, asked)
+
+    async with staged(act, long=1) as stage:
+        return await probe(folder, stage, timeout_s=4.0), asked_of
+
+
+async def test_a_queue_that_drains_after_a_proxy_gave_up_is_no_hang(tmp_path: Path) -> None:
+    """The engine goes on with what nobody waits for, so that the proxy gives up on canaries too, until it is done."""
+    seen, asked_of = await given_up_on(tmp_path, then=2)
+    assert (seen.outcome, seen.wedged, len(asked_of)) == (Outcome.INFRA, False, 4), seen
+    assert "proxy_read_timeout" in seen.next_step
+
+
+async def test_an_engine_that_never_answers_behind_a_proxy_that_gives_up_hangs(tmp_path: Path) -> None:
+    seen, asked_of = await given_up_on(tmp_path, then=None)
+    assert (seen.outcome, seen.wedged) == (Outcome.HANG, True), seen
+    assert 3 <= len(asked_of) <= 6, "at most one canary a second for as long as a probe's deadline"
+
+
+async def test_a_body_that_is_held_up_on_the_way_is_no_hang(tmp_path: Path) -> None:
+    class Narrow(Stage):
+        """Nothing but the beginning of what is large gets through."""
+
+        async def __call__(self, reader: Reader, writer: Writer) -> None:
+            head = await reader.readuntil(b"\r\n\r\n")
+            if int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0] or 0) > 1_000_000:
+                await anyio.sleep_forever()
+            await Stage.__call__(self, Again(head, reader), writer)  # type: ignore[arg-type]
+
+    window = page({"data": [{"id": "m", "owned_by": "vllm", "max_model_len": 900_000}]})
+    stage = Narrow(pages={"/v1/models": window}, long=1_000_000, asks=600_000)
+    async with serving(stage) as port:
+        stage.url = f"http://127.0.0.1:{port}"
+        seen = await probe(tmp_path, stage, timeout_s=2.0)
+    assert (seen.outcome, seen.wedged) == (Outcome.INFRA, False), seen
+    assert "bytes of its body were not taken" in seen.reason
+
+
+@dataclass(slots=True)
+class Again:
+    """A reader whose head was read already, and is told again."""
+
+    head: bytes
+    reader: Reader
+
+    async def readuntil(self, _end: bytes) -> bytes:
+        return self.head
+
+    async def readexactly(self, number: int) -> bytes:
+        return await self.reader.readexactly(number)
+
+
+@dataclass(slots=True)
+class ScaledUp(Engine):
+    """From its sixth answer on there is a second engine, and their metrics are told in turns."""
+
+    looks: int = 0
+
+    async def metrics(self, writer: Writer, _asked: Mapping[str, Any]) -> None:
+        self.looks += 1
+        second = self.answers > 5 and self.looks % 2
+        told = f"process_start_time_seconds {1900 if second else 1000}\nvllm:request_success_total {self.answers}\n"
+        writer.write(whole(200, told.encode()))
+
+
+@pytest.mark.parametrize("allow", [False, True])
+async def test_an_engine_that_is_joined_by_another_does_not_die(allow: bool, tmp_path: Path) -> None:
+    engine, heard = ScaledUp(), list[Event]()
+    result = await bisect(engine, tmp_path, heard, allow_replicas=allow)
+    found = result.finding
+    if allow:
+        assert (found.kind, found.last_good, found.first_bad) == (FindingKind.DEATH, EDGE, EDGE + 1), found
+    else:
+        assert (found.kind, found.halt) == (FindingKind.INCONCLUSIVE, Halt.REPLICAS), found
+    assert result.run_row.deaths == engine.deaths
+    assert any("several engines answer by now" in event.text for event in heard if isinstance(event, Note))

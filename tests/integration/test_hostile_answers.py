@@ -110,6 +110,10 @@ CASES: Mapping[str, tuple[Act, Outcome]] = {
     "a list for an answer": (saying(page([])), Outcome.ERROR),
     "choices of nothing": (saying(page({"choices": []})), Outcome.ERROR),
     "a stream of nothing": (saying(SSE_HEAD + b"".join(map(chunk, NOTHING)) + b"0\r\n\r\n"), Outcome.GARBLED),
+    "an error in plain words": (
+        saying(SSE_HEAD + chunk(TOKEN) + chunk(b"event: error\ndata: Internal Server Error\n\n") + b"0\r\n\r\n"),
+        Outcome.ERROR,
+    ),
     "a stream without an end": (saying(SSE_HEAD + chunk(TOKEN) + b"0\r\n\r\n"), Outcome.DEATH),
     "a web page": (saying(whole(200, b"<html>hello", "content-type: text/html")), Outcome.ERROR),
     "usage NaN": (with_usage(prompt_tokens=float("nan"), completion_tokens=float("nan")), Outcome.INFRA),

@@ -19,6 +19,7 @@ import pytest
 from targets.address import parse
 from targets.base import Fault, Generation, Prompt, Reply
 from targets.errors import TargetUnusable
+from targets.exchange import Upload
 from targets.http import Http
 from targets.openai import OpenAITarget
 from targets.table import DIALECTS
@@ -162,6 +163,30 @@ async def test_an_early_answer_is_read_from_a_server_that_neither_reads_on_nor_h
         finished.set()
     assert (reply.status, reply.complete) == (413, True)
     assert reply.bytes_sent < 24_000_000
+
+
+@pytest.mark.parametrize("reads", [True, False])
+async def test_how_much_of_a_body_was_taken_is_known_while_nobody_answers(reads: bool) -> None:
+    begun = asyncio.Event()
+
+    async def handler(reader: Reader, writer: Writer) -> None:
+        await (request_of(reader) if reads else reader.readexactly(1000))
+        begun.set()
+        await asyncio.Event().wait()
+
+    upload, body = Upload(), b"x" * 24_000_000
+    async with serving(handler) as port, target_at(f"http://127.0.0.1:{port}") as target:
+        generation = Generation(Prompt("ids", b"[]", 0), 4)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(lambda: target.generate(generation, body, upload=upload))
+            with anyio.fail_after(20):
+                await begun.wait()
+                while reads and upload.untaken:  # noqa: ASYNC110  (the system acknowledges in its own time)
+                    await anyio.sleep(0.01)
+            told = upload.untaken
+            tasks.cancel_scope.cancel()
+    assert upload.size == len(body)
+    assert (told == 0) if reads else (0 < told < len(body) + 1000)
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])

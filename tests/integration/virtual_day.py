@@ -44,6 +44,8 @@ from targets.vllm import VLLM
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from targets.exchange import Upload
+
 HOUR = 3600.0
 WORDS = "the quick brown fox jumps over a lazy dog and runs far away from here today"
 
@@ -112,6 +114,7 @@ class Engine:
         *,
         on_progress: Callable[[], None] | None = None,
         on_token: Callable[[], None] = lambda: None,
+        upload: Upload | None = None,
     ) -> Reply:
         self.requests.append(time.monotonic())
         if not self.serves:

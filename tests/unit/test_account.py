@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
 from fuzzer.account import MOST_ALONE, Account
 from fuzzer.evidence import Canary
-from fuzzer.model import Corroboration, Observation
+from fuzzer.model import Corroboration, Observation, Outcome, ProbeSpec, Role
 from fuzzer.relapse import Relapse
 from fuzzer.revival import Revival
 
@@ -38,3 +42,30 @@ def test_a_canary_in_between_begins_the_count_anew() -> None:
 def test_the_budget_comes_first() -> None:
     paying = account(max_deaths=2)
     assert [paying.bury(OF_A_CANARY, 1.0) for _ in range(2)] == [True, False]
+
+
+ANSWERED = Observation(
+    2, ProbeSpec(64, 32, Role.BASELINE, ""), Outcome.DEATH, 64, "usage", completion_tokens=32, deaths=1, canaries=1
+)
+PASSED = replace(ANSWERED, seq=1, outcome=Outcome.PASS, deaths=0)
+
+
+@pytest.mark.parametrize(
+    ("observed", "goes_on"),
+    [
+        ([ANSWERED], False),
+        ([PASSED, ANSWERED], True),  # a canary sang before: these are lives that are too young for one
+        ([replace(ANSWERED, completion_tokens=None)], True),  # the probe itself may have been too early
+    ],
+)
+def test_an_engine_that_dies_of_each_canary_is_sent_no_third_one(observed: list[Observation], goes_on: bool) -> None:
+    paying = account()
+    paying.charge(observed)
+    assert [paying.bury(OF_A_CANARY, 1.0) for _ in range(2)] == [True, goes_on]
+    assert paying.spares()
+
+
+def test_lives_that_end_by_themselves_are_not_the_canarys_doing() -> None:
+    paying = account()
+    paying.charge([ANSWERED])
+    assert all(paying.bury(relapse, 1.0) for relapse in (OF_A_CANARY, ALONE, OF_A_CANARY))

@@ -34,7 +34,10 @@ OF_VERIFY = "--cap --from-run --first-bad --junit"
 OF_SAME = "--control --lengths --cap --eval --eval-control"
 OF_CAPACITY = "--control --target --url --health-url --metrics-url --model --api-key --header --cacert --insecure "
 OF_CAPACITY += "--engine --db --json -v --verbose -q --quiet"
-OF_RESUME = "--api-key --header --cacert --insecure --on-death --engine-log-cmd --db --json -v --verbose -q --quiet"
+OF_RESUME = """
+--url --health-url --metrics-url --api-key --header --cacert --insecure --on-death --engine-log-cmd
+--db --json -v --verbose -q --quiet
+"""
 
 
 def options_of(name: str) -> set[str]:

@@ -12,14 +12,22 @@ from targets.base import Reply, Usage
 
 
 @pytest.mark.parametrize(
-    "text", ["see www.example.com ...", "== a ==", "no no no, he said", "tuk tuk tuk went the car", "IIII"]
+    "text",
+    ["see www.example.com ...", "== a ==", "no no no, he said", "tuk tuk tuk went the car", "IIII", "so.\n\n\n\n"],
 )
 def test_ordinary_text_may_repeat_itself_a_little(text: str) -> None:
     assert not repeats(text)
 
 
 @pytest.mark.parametrize(
-    "text", [" Quest Quest Quest Quest now", "oreauoreauoreauoreau", "!!!!!!!!!!!!", "word word\nword word"]
+    "text",
+    [
+        " Quest Quest Quest Quest now",
+        "oreauoreauoreauoreau",
+        "!!!!!!!!!!!!",
+        "word word\nword word",
+        "and so it ends." + "\n" * 8,
+    ],
 )
 def test_a_model_that_loops_by_nature(text: str) -> None:
     assert repeats(text)
@@ -61,6 +69,13 @@ def test_a_special_token_among_words_is_text() -> None:
         ("Sure, here it is:" + " the" * 26, 32),
         ("好的" + "的" * 30, 32),
         ("You" + "!" * 4093, 16_000),  # no more than that is kept of a text
+        (" the quick brown fox jumps over a lazy dog while seven tall" + "!" * 20, 32),
+        (" it's what the old man's dogs don't eat: so he said" + " the" * 17, 32),
+        (" 1." + "\n" * 30, 32),
+        (" The" + " " * 31, 32),
+        ("Well, then" + "\n\n" * 29, 32),
+        ("So" + " \n" * 15, 32),
+        ("So" + " \n\n\n\n \n" * 5, 32),
     ],
 )
 def test_a_few_good_words_and_then_one_token_to_the_end(text: str, tokens: int) -> None:
@@ -77,6 +92,10 @@ def test_a_few_good_words_and_then_one_token_to_the_end(text: str, tokens: int) 
         ("A table of what was seen and what was asked:\n" + "-" * 80, 14),  # a ruler may be one token
         ("Wait" + "." * 11, 12),
         ("!" * 24 + " You said that, and I heard it", 32),  # it came back to its senses
+        (" the quick brown fox jumps over a lazy dog while seven tall ships sail past" + "!" * 16, 32),  # half of it
+        ("Ein Inhaltsverzeichnis der Verwaltungsvorschriften der Länder und des Bundes:\n" + "-" * 40, 32),
+        ("That is all there is to say of it.\n\n\n\n\n\n\n", 16),  # text that ends in blanks, as models do
+        ("throw new IllegalArgumentException(String.valueOf(name));\n" + " " * 20, 32),  # an indent is one token
         ("\n".join(str(number) for number in range(1, 17)), 32),
     ],
 )
@@ -84,13 +103,13 @@ def test_what_is_no_single_token_or_comes_late_is_text(text: str, tokens: int) -
     assert garbled(text, tokens, Baseline()) is None
 
 
-UNITS = st.text("ab!?.0 ", min_size=1, max_size=6).filter(lambda unit: len(unit.split()) == 1)
+UNITS = st.text("ab!?.0 \n", min_size=1, max_size=6).filter(lambda unit: len(unit.split()) <= 1)
 
 
-@given(st.lists(st.sampled_from([" the", " fox", " you", "1"]), max_size=6), UNITS, st.integers(1, 40))
+@given(st.lists(st.sampled_from([" the", " fox", " you", "1"]), max_size=18), UNITS, st.integers(1, 40))
 def test_no_answer_is_garbled_by_its_own_yardstick(head: list[str], unit: str, times: int) -> None:
     text, tokens = "".join(head) + unit * times, len(head) + times
-    if garbled(text, tokens, Baseline()):
+    if garbled(text, tokens, Baseline(has_text=bool(text.strip()))):
         assert repeats(text)
 
 
@@ -102,7 +121,7 @@ def test_text_is_no_garbage(text: str) -> None:
 
 
 def test_the_search_for_repetitions_is_quick_on_hostile_text() -> None:
-    for hostile in ("a" * 4096, "ab" * 2048 + "c", ("x" * 23 + " ") * 170, " " * 4096):
+    for hostile in ("a" * 4096, "ab" * 2048 + "c", ("x" * 23 + " ") * 170, " " * 4096, "a" + "\n" * 4096):
         garbled(hostile, 4096, Baseline())
         repeats(hostile)
 

@@ -14,6 +14,8 @@ from fuzzer.outcome import judge
 from fuzzer.vitals import contended
 from targets import proxies
 from targets.base import Fault, Health, ProxySign, Refusal, Reply, ServerError, Usage
+from targets.bodies import server_error
+from targets.refusals import refusal
 from targets.scrape import START_HEADER, DraftCounts, Scrape
 
 SPEC = ProbeSpec(8000, 32, Role.SEARCH, "because")
@@ -214,6 +216,43 @@ def test_an_odd_4xx_after_a_good_baseline_is_no_evidence_and_no_question_of_the_
 
 def test_unknown_words_in_a_400_at_the_very_first_request_are_our_own_fault() -> None:
     assert judge(evidence(http(400, "prompt must be a string"), baseline=None)).outcome is Outcome.INFRA
+
+
+LIST = [{"type": "too_long", "loc": ["body", "prompt"], "msg": "List should have at most 7999 items", "input": [5]}]
+STRING = [{"type": "string_too_long", "loc": ["body", "prompt"], "msg": "String should have at most 40000 characters"}]
+OLD_STRING = [{"loc": ["body", "prompt"], "msg": "ensure this value has at most 40000 characters"}]
+TOO_LONG_A_STRING = "Invalid 'messages[0].content': string too long. Expected a string with maximum length 1048576"
+
+
+@pytest.mark.parametrize(
+    "said", [{"detail": STRING}, {"detail": OLD_STRING}, {"error": {"message": TOO_LONG_A_STRING}}]
+)
+@pytest.mark.parametrize("limit", [None, 16384])
+def test_a_limit_on_characters_is_none_on_tokens(said: dict[str, object], limit: int | None) -> None:
+    reply = Reply(sent=True, status=422, complete=True, error=server_error(said))
+    assert refusal(reply) is None
+    verdict = judge(evidence(reply, limit=limit))
+    assert verdict.outcome is Outcome.INFRA
+    assert "characters" in verdict.next_step
+
+
+def test_a_limit_on_the_items_of_a_list_of_ids_is_one_on_tokens() -> None:
+    reply = Reply(sent=True, status=422, complete=True, error=server_error({"detail": LIST}))
+    assert judge(evidence(reply, limit=None)).outcome is Outcome.REJECTED
+
+
+def test_what_a_validation_echoes_of_the_request_is_no_word_of_its_own() -> None:
+    echoing = [{**STRING[0], "input": "a token of a context length that was exceeded, and out of memory"}]
+    reply = Reply(sent=True, status=422, complete=True, error=server_error({"detail": echoing}))
+    assert "characters" in judge(evidence(reply, limit=None)).next_step
+
+
+def test_where_stream_options_are_refused_the_step_is_not_to_stream() -> None:
+    named = [{"type": "extra_forbidden", "loc": ["body", "stream_options"], "msg": "Extra inputs are not permitted"}]
+    for said in ({"detail": named}, {"error": {"message": "Unrecognized request argument supplied: stream_options"}}):
+        reply = Reply(sent=True, status=422, complete=True, error=server_error(said))
+        verdict = judge(evidence(reply, baseline=None, spec=replace(SPEC, mode="text")))
+        assert (verdict.outcome, "--no-stream" in verdict.next_step) == (Outcome.INFRA, True)
 
 
 # --- truncated ---
@@ -662,7 +701,8 @@ def test_an_older_process_is_another_one_and_not_a_restart() -> None:
 
 def test_a_cold_prompt_that_came_out_of_a_cache_shows_nothing() -> None:
     cached = answer(usage=Usage(8000, 32, cached_tokens=7900))
-    assert judge(evidence(cached)).outcome is Outcome.ABANDONED
+    verdict = judge(evidence(cached))
+    assert (verdict.outcome, "begins anew" in verdict.next_step) == (Outcome.ABANDONED, True)
     assert judge(evidence(cached, spec=replace(SPEC, cache="warm"))).outcome is Outcome.PASS
     assert judge(evidence(answer(usage=Usage(8000, 32, cached_tokens=16)))).outcome is Outcome.PASS
 
@@ -824,3 +864,60 @@ def test_words_about_a_body_may_hide_a_death(status: int) -> None:
     reply = http(status, "content length exceeded")
     verdict = judge(evidence(reply, proxy=proxies.sign(reply), canary=canary, before=None, after=None, settled=None))
     assert (verdict.outcome, verdict.deaths) == (Outcome.DEATH, 1)
+
+
+# --- several engines, from the middle of the run on ---
+
+TURNS: dict[str, object] = {"replicas": True, "several": "process start went back from 1030.00 to 1000.00"}
+
+
+@pytest.mark.parametrize("reply", [answer(), http(400, "too long")])
+def test_an_answer_of_one_of_several_engines_stops_the_run(reply: Reply) -> None:
+    refusal = Refusal("too long") if reply.status == 400 else None
+    verdict = judge(evidence(reply, refusal=refusal, **TURNS))
+    assert (verdict.outcome, verdict.several, verdict.deaths) == (Outcome.INFRA, True, 0)
+    assert "--allow-replicas" in verdict.next_step
+
+
+@pytest.mark.parametrize(("reply", "outcome"), [(RESET, Outcome.DEATH), (http(500), Outcome.ERROR)])
+def test_what_fails_behind_several_engines_fails_all_the_same(reply: Reply, outcome: Outcome) -> None:
+    assert judge(evidence(reply, **TURNS)).outcome is outcome
+    assert judge(evidence(canary=CANARY_REFUSED, **TURNS)).outcome is Outcome.DEATH
+
+
+# --- a 503 that may hide a death ---
+
+
+def test_the_word_of_a_gateway_is_taken_once() -> None:
+    """Where the same comes of what was asked again, it may be a life that was lost each time."""
+    turned_away = evidence(http(503, "overloaded", error=ServerError("overloaded", code=503)), overload_s=0.0, **BLIND)
+    first, again = judge(turned_away), judge(replace(turned_away, took_its_word=True))
+    assert (first.outcome, first.its_word) == (Outcome.BUSY, True)
+    assert (again.outcome, again.corroboration) == (Outcome.DEATH, Corroboration.PRESUMED)
+
+
+@pytest.mark.parametrize(
+    ("reply", "more"),
+    [
+        (http(503, "overloaded"), {}),  # the same process was there, and went on
+        (http(503, "overloaded", headers={"retry-after": "2"}), BLIND),
+        (http(429, "overloaded"), BLIND),
+    ],
+)
+def test_what_is_more_than_a_word_is_believed_again_and_again(reply: Reply, more: dict[str, object]) -> None:
+    verdict = judge(evidence(reply, overload_s=0.0, took_its_word=True, **more))
+    assert (verdict.outcome, verdict.its_word) == (Outcome.BUSY, False)
+
+
+# --- a body that is not taken ---
+
+
+def test_a_body_that_was_not_taken_whole_is_a_limit_on_bytes() -> None:
+    held_up = evidence(Reply(sent=True, untaken=298_794, ended_s=60.0), hung=True)
+    verdict = judge(held_up)
+    assert verdict.outcome is Outcome.INFRA
+    assert "298794 bytes of its body were not taken in 60 s" in verdict.reason
+    assert "bytes, not on tokens" in verdict.next_step
+    assert judge(replace(held_up, reply=replace(held_up.reply, untaken=0))).outcome is Outcome.HANG
+    assert judge(replace(held_up, canary=CANARY_HANGS)).outcome is Outcome.HANG
+    assert judge(replace(held_up, **REBORN)).outcome is Outcome.DEATH  # type: ignore[arg-type]

@@ -9,7 +9,9 @@ import pytest
 from fuzzer.finding import Halt
 from fuzzer.model import Observation, Outcome, ProbeSpec, Role
 from fuzzer.plans.answers import Answers
+from fuzzer.plans.bisect import BisectQuestion
 from fuzzer.plans.interruption import spent, stopped
+from fuzzer.plans.ledger import Ledger
 
 SPEC = ProbeSpec(length=300, output_tokens=8, role=Role.SEARCH, reason="")
 DEATH = Observation(1, SPEC, Outcome.DEATH, 300, "inferred", deaths=1, blames="this")
@@ -47,3 +49,29 @@ def test_who_does_not_come_back_is_helped_by_what_helps(lost: Observation, advic
     assert end is not None
     assert end[0] is Halt.LOST
     assert advice in end[1]
+
+
+BASELINE = replace(SPEC, length=64, role=Role.BASELINE)
+OF_CANARIES = Observation(
+    2, BASELINE, Outcome.DEATH, 64, "usage", completion_tokens=8, deaths=3, relapses=2, canaries=3, revived=False,
+)  # fmt: skip
+
+
+def test_what_each_canary_kills_is_not_said_to_have_an_edge() -> None:
+    question = BisectQuestion(lo=100, hi=400)
+    ledger = Ledger(question, [OF_CANARIES])
+    halted = stopped(ledger, max_deaths=12)
+    assert halted is not None
+    assert (halted[0], "each time of the canary" in halted[1]) == (Halt.LOST, True)
+    assert (ledger.deaths, ledger.bounds.first_bad) == (3, None)
+
+
+@pytest.mark.parametrize("before", [Outcome.PASS, Outcome.REJECTED])
+def test_where_a_canary_ever_sang_the_length_is_to_blame(before: Outcome) -> None:
+    well = Observation(1, BASELINE, before, 64, "usage", completion_tokens=8)
+    late = replace(OF_CANARIES, spec=replace(SPEC, length=300), length=300)
+    ledger = Ledger(BisectQuestion(lo=100, hi=400, output_tokens=8), [well, late])
+    halted = stopped(ledger, max_deaths=12)
+    assert halted is not None
+    assert "it dies again as it revives" in halted[1]
+    assert ledger.bounds.first_bad == 300

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from fuzzer.evidence import Canary
@@ -122,3 +124,30 @@ def test_patience_has_an_end() -> None:
     vigil.see(Look(0.0, GREEN))
     assert vigil.is_young(Look(LONGEST_PATIENCE_S - 1, GREEN))
     assert not vigil.is_young(Look(LONGEST_PATIENCE_S, GREEN))
+
+
+def test_canaries_that_are_lost_under_green_health_are_sent_more_and_more_seldom() -> None:
+    """An engine that restarts faster than it is looked at shows nothing but that, and each may have been a life."""
+    vigil, at_s = Vigil(None, ended=True), 0.0
+    sent: list[float] = []
+    while len(sent) < 5:
+        look = Look(at_s, GREEN)
+        assert vigil.see(look) is None
+        if not vigil.is_young(look):
+            vigil.sang(CUT)
+            sent.append(at_s)
+        at_s += 0.5
+    waits = [late - early for early, late in pairwise(sent)]
+    assert waits == [2.5, 4.5, 8.5, 16.5]
+
+
+def test_one_that_is_not_well_yet_costs_no_patience() -> None:
+    vigil = Vigil(None, ended=True)
+    relapses(vigil, *[(LOADING, None, SAYS_DEAD)] * 10, (GREEN, None, None))
+    assert not vigil.is_young(Look(11.0, GREEN))
+
+
+@pytest.mark.parametrize(("canary", "number"), [(CUT, 3), (SAYS_DEAD, 0), (HANGS, 0)])
+def test_where_no_canary_ever_sang_each_line_that_is_cut_is_a_death(canary: Canary, number: int) -> None:
+    vigil = Vigil(None, ended=True, unsung=True)
+    assert relapses(vigil, *[(GREEN, None, canary)] * 3, (GREEN, None, None)) == [Corroboration.PRESUMED] * number

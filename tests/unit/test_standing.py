@@ -174,3 +174,11 @@ def test_the_longest_whole_answer_and_the_least_clamp_are_kept() -> None:
     ):
         standing = standing.after(one)
     assert (standing.longest_total, standing.clamped_total) == (1_032, 2_002)
+
+
+def test_a_word_of_overload_is_true_once_as_much_has_passed() -> None:
+    """What is shorter and passes says nothing of it: nor does what is longer, and fails."""
+    believed = Standing().after(seen(9000, Outcome.BUSY, its_word=True))
+    assert believed.after(seen(8999)).after(seen(9500, Outcome.DEATH, deaths=1)).believed == 9000
+    assert believed.after(seen(9000)).believed is None
+    assert Standing().after(seen(9000, Outcome.BUSY)).believed is None

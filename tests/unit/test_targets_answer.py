@@ -94,6 +94,37 @@ def test_errors_in_other_shapes_are_seen() -> None:
     assert named.error.code == 400
 
 
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        (b"event: error\ndata: Internal Server Error\n\n", "Internal Server Error"),
+        (b"event: error\ndata: it went wrong\ndata: twice\n\n", "it went wrong\ntwice"),
+        (b'event: error\ndata: {"status": 500, "reason": "boom"}\n\n', '{"status": 500, "reason": "boom"}'),
+        (b"event: error\ndata:\n\n", ""),
+        (b"data: [ERROR] the worker failed\n\n", "[ERROR] the worker failed"),
+        (b"data: Internal Server Error\n\n", "Internal Server Error"),
+        (b'data: "RuntimeError: bad index"\n\n', '"RuntimeError: bad index"'),
+        (b"data: torch.OutOfMemoryError: no room\n\n", "torch.OutOfMemoryError: no room"),
+        (b'error: {"code": 500, "message": "boom", "type": "server_error"}\n\n', "boom"),  # llama.cpp
+    ],
+)
+def test_an_error_in_plain_words_is_an_error_and_ends_the_stream(said: bytes, message: str) -> None:
+    reply = read(token("a") + said + token("b", "length") + DONE)
+    assert reply.error is not None
+    assert (reply.error.message, reply.error_in_stream, reply.complete, reply.text) == (message, True, False, "a")
+
+
+@pytest.mark.parametrize(
+    "said", [b"data: ping\n\n", b"event: ping\ndata: keep-alive\n\n", b"data: no errors so far\n\n"]
+)
+def test_other_plain_words_between_the_tokens_are_passed_over(said: bytes) -> None:
+    assert read(token("a") + said + token("b", "length") + DONE).complete
+
+
+def test_a_generated_text_about_an_error_is_text() -> None:
+    assert read(token("Error: ") + token("[ERROR] RuntimeError", "length") + DONE).complete
+
+
 def test_empty_texts_are_tokens_but_an_empty_last_chunk_is_none() -> None:
     assert read(token("") + token("") + token("", "length") + DONE).events == 2
 
@@ -142,6 +173,8 @@ def test_a_whole_chat_body_is_read() -> None:
         ({"error": {"code": 502, "message": "provider died"}, "finish_reason": "error"}, "provider died"),
         ({"finish_reason": "error"}, "the answer ended with finish_reason error"),
         ({"finish_reason": "abort"}, "the answer ended with finish_reason abort"),
+        ({"finish_reason": "cancelled"}, "the answer ended with finish_reason cancelled"),
+        ({"finish_reason": "TIMEOUT"}, "the answer ended with finish_reason TIMEOUT"),
     ],
 )
 def test_an_error_in_the_choice_is_an_error_whatever_came_before_it(choice: dict[str, object], message: str) -> None:

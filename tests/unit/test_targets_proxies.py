@@ -61,6 +61,8 @@ SIGNS = [
      "body-limit", "a proxy", "size of a request body"),
     (413, {}, "Failed to buffer the request body: length limit exceeded", "body-limit", "a proxy", "request body"),
     (202, {"nvcf-status": "pending-evaluation"}, "", "deadline", "a proxy", "read timeout"),
+    (424, UVICORN, '{"Message":"Your invocation timed out while waiting for a response from container primary."}',
+     "deadline", "sagemaker", "60 s"),
     (400, {}, "JSON payload (60123 bytes) is larger than allowed (limit: 60000 bytes).", "body-limit", "a proxy",
      "request body"),
     (400, {}, '{"message":"Value at \'body\' failed to satisfy constraint: Member must have length less than 60000"}',
@@ -97,6 +99,7 @@ OURS = [
     (400, {}, '{"error":{"message":"Input too big"}}'),
     (400, {}, "CUDA out of memory: tried to allocate 4096 bytes, which is larger than the limit"),
     (424, {}, ""),
+    (424, {}, '{"error":"Request failed during generation: Server error: collective operation timed out"}'),
     (503, UVICORN, ""),
     (503, {"server": "llama.cpp"}, '{"error":{"message":"Loading model","code":503}}'),
 ]
@@ -122,6 +125,15 @@ def test_a_blocking_page_is_a_firewalls_though_it_comes_as_a_200() -> None:
     for body, kind in ((rejected, "blocked"), ("<html>hello</html>", None), ("The request was rejected", None)):
         seen = sign(replace(replied(200, {}, body), complete=False, fault=Fault.PROTOCOL))
         assert (seen and seen.kind) == kind
+
+
+@pytest.mark.parametrize("status", ["IN_PROGRESS", "IN_QUEUE", "processing", "TIMED_OUT"])
+def test_a_job_that_is_not_done_is_a_deadline_though_it_comes_as_a_200(status: str) -> None:
+    job = replied(200, {"server": "cloudflare"}, f'{{"delayTime":8,"id":"sync-0c1f","status":"{status}"}}')
+    seen = sign(replace(job, complete=False, fault=Fault.PROTOCOL))
+    assert seen is not None
+    assert (seen.kind, seen.product) == ("deadline", "a queue of jobs")
+    assert sign(replace(job, text="an answer", events=1)) is None
 
 
 def test_no_status_is_no_sign() -> None:

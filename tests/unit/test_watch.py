@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fuzzer.watch import Pulse
+import anyio
+import pytest
+
+from fuzzer.model import Settings
+from fuzzer.watch import Pulse, watch
+from targets.base import Health
 from targets.scrape import Scrape
 
 
@@ -80,3 +85,38 @@ def test_an_answer_that_trickles_for_ever_is_a_hang() -> None:
     assert not pulse.hung(60, 600)
     looking(pulse, clock, 1)
     assert pulse.hung(60, 600)
+
+
+class Told:
+    """Metrics that tell of one start after the other, the last one for good."""
+
+    def __init__(self, *starts: float) -> None:
+        self.starts = list(starts)
+
+    async def metrics(self) -> Scrape:
+        start = self.starts.pop(0) if len(self.starts) > 1 else self.starts[0]
+        return Scrape(0.0, {"process": start}, heartbeat=float(len(self.starts)))
+
+    async def health(self) -> Health:
+        return Health(0.0, 200)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("starts", "died"), [([1000.0, 1030.0] * 20 + [1000.0], False), ([1000.0, 1030.0], True)], ids=["turns", "restart"]
+)
+async def test_a_request_is_not_hung_up_on_where_two_engines_take_turns(
+    starts: list[float], died: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HEARTBEAT_INTERVAL_S", "GRACE_INTERVAL_S"):
+        monkeypatch.setattr(f"fuzzer.watch.{name}", 0.001)
+    told = Told(*starts)
+    pulse = Pulse(0.0, Clock(), known=await told.metrics())
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(watch, told, pulse, Settings(), lambda: None)  # type: ignore[arg-type]
+            while pulse.died is None and len(told.starts) > 1:  # noqa: ASYNC110  (it is the clock of the watch)
+                await anyio.sleep(0.001)
+            await anyio.sleep(0.05)
+            tasks.cancel_scope.cancel()
+    assert (pulse.died is not None) == died

@@ -1,0 +1,74 @@
+"""Is a restart told from another engine's turn, whatever order they are seen in?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from fuzzer.evidence import Canary, Evidence
+from fuzzer.lives import Lives, Turns
+from fuzzer.model import ProbeSpec, Role
+from targets.base import Reply
+from targets.scrape import Scrape
+
+
+def look(start: float | None) -> Scrape | None:
+    return None if start is None else Scrape(0.0, {"process": start})
+
+
+def probe(*starts: float | None) -> Evidence:
+    before, after, settled = (look(start) for start in starts)
+    spec = ProbeSpec(64, 8, Role.SEARCH, "")
+    return Evidence(spec, Reply(sent=True, status=200), 64, before=before, after=after, settled=settled)
+
+
+@pytest.mark.parametrize(
+    ("starts", "several"),
+    [
+        ((1000, 1000, 1060, 1060, 1120), False),  # restarts
+        ((1000, None, 1060, None, 1060), False),
+        ((1000.0, 1000.4, 999.9, 1000.3), False),  # reckoned anew at each look
+        ((1000, 1030, 1000), True),
+        ((1000, 1000, 1030, 1030, 1030, 1000), True),
+        ((1030, 1000), True),
+    ],
+)
+def test_a_start_that_goes_back_is_no_restart(starts: tuple[float | None, ...], several: bool) -> None:
+    assert (Turns().see(*map(look, starts)) != "") == several
+
+
+def test_processes_are_told_apart_by_their_labels() -> None:
+    two = [Scrape(0.0, {"rank 0": 1000.0}), Scrape(0.0, {"rank 1": 900.0}), Scrape(0.0, {"rank 0": 1000.0})]
+    assert Turns().see(*two) == ""
+
+
+SANG = Canary(ok=True, duration_s=0.1)
+
+
+def test_what_may_be_a_turn_is_looked_at_again_and_what_stays_is_a_restart() -> None:
+    lives = Lives(None)
+    for starts, doubted in (((1000, 1000, 1000), False), ((1000, 1000, 1030), True), ((1030, 1030, 1030), False)):
+        seen = replace(probe(*starts), canary=SANG)
+        assert lives.doubts(seen) is doubted
+        assert lives.met(seen, [look(1030)] * 6 if doubted else []).several == ""
+    unseen = replace(probe(1060, 1060, 1060), canary=SANG)
+    assert lives.doubts(unseen), "between two probes"
+    assert not lives.doubts(replace(unseen, canary=None)), "nobody serves"
+    assert lives.met(unseen, [look(1060), None, look(1030)]).several != ""
+
+
+def test_a_revival_is_no_turn() -> None:
+    lives = Lives(None)
+    lives.met(probe(1000, 1000, None))
+    lives.known = look(1007)
+    assert not lives.doubts(replace(probe(1007, 1007, 1007), canary=SANG))
+
+
+def test_turns_show_from_one_probe_to_the_next_and_are_not_forgotten() -> None:
+    lives = Lives(None)
+    assert [lives.met(probe(*starts)).replicas for starts in ((1000, 1000, 1000), (1000, 1030, 1030))] == [False] * 2
+    turned = lives.met(probe(1000, 1000, 1000))
+    assert (turned.replicas, lives.replicas) == (True, True)
+    assert turned.several == "process start went back from 1030.00 to 1000.00"
+    assert lives.met(probe(None, None, None)).several == turned.several
