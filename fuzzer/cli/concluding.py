@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fuzzer.cli import attribution, comparing, measuring, results
@@ -21,10 +22,10 @@ from fuzzer.store import History
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from fuzzer.cli.flags import CommonFlags
     from fuzzer.cli.session import Result
+    from fuzzer.store import Run
 
 
 def conclude(
@@ -119,18 +120,29 @@ def write_junit(file: Path, text: str) -> None:
     try:
         file.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise UsageFault(f"{file} cannot be written: {error.strerror}. Choose another --junit FILE.") from None
+        raise UsageFault(
+            f"{file} cannot be written: {error.strerror}. Choose another --junit FILE, or write it once the run has "
+            "ended: ctxfuzz report RUN -o FILE."
+        ) from None
+
+
+def _begun_with(run: Run) -> Path | None:
+    """The JUnit file that a run, gone on with now, was begun with."""
+    file = run.record.settings.get(verify_report.JUNIT)
+    return Path(file) if isinstance(file, str) else None
 
 
 def _verify(flags: CommonFlags, result: Result, junit: Path | None) -> Exit:
     run, finding, seen = result.run_row, result.finding, result.observations
     told = checks(VerifyQuestion.from_json(run.record.question), seen)
-    if junit is not None:
-        write_junit(junit, verify_report.junit(run, told, finding))
-    if flags.json:
-        results.emit_json(verify_report.verify_object(run, finding, seen, result.elapsed_s, told))
-    else:
-        emit(verify_report.as_text(told, finding))
+    try:
+        if (file := junit or _begun_with(run)) is not None:
+            write_junit(file, verify_report.junit(run, told, finding))
+    finally:  # what the gate came to is said also where the file cannot be written
+        if flags.json:
+            results.emit_json(verify_report.verify_object(run, finding, seen, result.elapsed_s, told))
+        else:
+            emit(verify_report.as_text(told, finding))
     if finding.halt is not None:
         return BY_HALT[finding.halt]
     return Exit.ANSWERED if finding.cap is not None else Exit.BAD_NEWS

@@ -30,7 +30,7 @@ def diff(before: str, after: str, db: Path, json: bool) -> None:  # noqa: FBT001
     from fuzzer.cli import results  # noqa: PLC0415  (heavy)
     from fuzzer.cli.exits import Exit  # noqa: PLC0415
     from fuzzer.cli.streams import emit  # noqa: PLC0415
-    from fuzzer.report import difference  # noqa: PLC0415
+    from fuzzer.report import comparable, difference  # noqa: PLC0415
     from fuzzer.store import History  # noqa: PLC0415
 
     with History.open(db) as history:
@@ -39,9 +39,9 @@ def diff(before: str, after: str, db: Path, json: bool) -> None:  # noqa: FBT001
             run = history.get(name)
             if run.finding is None:
                 raise RunStopped(f"Run {run.run} has no finding yet. Go on with it: ctxfuzz resume {run.run}")
-            sides.append(difference.Side(run, run.finding, history.observations(run.run)))
+            sides.append(comparable.Side(run, run.finding, history.observations(run.run)))
     old, new = sides
-    if apart := difference.unlike(old, new):
+    if apart := comparable.unlike(old, new):
         raise RunStopped(f"These runs cannot be compared: {', '.join(apart)}. Ask again on the same terms.")
     found = difference.changes(old, new)
     if json:

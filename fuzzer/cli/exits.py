@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from fuzzer.finding import Finding, FindingKind, Halt
+from fuzzer.finding import Finding, Halt
 from fuzzer.measure.sameness import Verdict
+from fuzzer.report.required import UNANSWERED, holds
 
 
 class Exit(IntEnum):
@@ -36,8 +37,6 @@ BY_VERDICT = {
     Verdict.UNDECIDABLE: Exit.INCONCLUSIVE,
 }
 
-UNANSWERED = frozenset({FindingKind.NOT_LENGTH, FindingKind.INCONCLUSIVE})
-
 
 def exit_of(finding: Finding, require: int | None = None) -> Exit:
     """Why the run halted comes before what it found; `require` is the least cap that is good news, in tokens."""
@@ -48,9 +47,3 @@ def exit_of(finding: Finding, require: int | None = None) -> Exit:
     if require is not None and not holds(finding, require):
         return Exit.BAD_NEWS
     return Exit.ANSWERED
-
-
-def holds(finding: Finding, require: int) -> bool:
-    """Does the finding vouch for `require`? By its cap, or by the ground that was covered where no cap is needed."""
-    vouched = finding.verified_up_to if finding.kind is FindingKind.NONE else finding.cap
-    return vouched is not None and vouched >= require

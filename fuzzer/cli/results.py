@@ -124,24 +124,26 @@ def emit_plan(question: BisectQuestion, *, as_json: bool) -> None:
 
 def _forecast_object(ahead: Forecast, at_most: int) -> dict[str, Any]:
     return {
-        "expected_deaths": round(ahead.deaths, 1),
+        "expected_deaths": round(min(ahead.deaths, at_most), 1),
         "max_deaths": at_most,
         "expected_probes": round(ahead.probes, 1),
-        "expected_s": round(_seconds(ahead)),
+        "expected_s": round(_seconds(ahead, at_most)),
         "assumes": {"pass_s": ASSUMED_PASS_S, "death_s": ASSUMED_DEATH_S},
     }
 
 
 def _forecast_text(ahead: Forecast, at_most: int) -> str:
+    short = f" An answer takes about {ahead.deaths:.1f}: it may end without one." if ahead.deaths > at_most else ""
     return (
-        f"Expect about {ahead.deaths:.1f} engine deaths (at most {at_most}) in about {ahead.probes:.0f} probes: about "
-        f"{span(_seconds(ahead))} where a pass takes {ASSUMED_PASS_S} s and a death {ASSUMED_DEATH_S} s. "
-        "No probe was sent."
+        f"Expect about {min(ahead.deaths, at_most):.1f} engine deaths (at most {at_most}) in about {ahead.probes:.0f} "
+        f"probes: about {span(_seconds(ahead, at_most))} where a pass takes {ASSUMED_PASS_S} s and a death "
+        f"{ASSUMED_DEATH_S} s.{short} No probe was sent."
     )
 
 
-def _seconds(ahead: Forecast) -> float:
-    return (ahead.probes - ahead.deaths) * ASSUMED_PASS_S + ahead.deaths * ASSUMED_DEATH_S
+def _seconds(ahead: Forecast, at_most: int) -> float:
+    deaths = min(ahead.deaths, at_most)
+    return (ahead.probes - deaths) * ASSUMED_PASS_S + deaths * ASSUMED_DEATH_S
 
 
 def _drawn() -> bool:

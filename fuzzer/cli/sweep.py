@@ -51,6 +51,8 @@ def sweep(  # noqa: PLR0917  (flags)
     from fuzzer.cli import conduct, questions  # noqa: PLC0415  (heavy)
     from fuzzer.plans.sweep import spaced  # noqa: PLC0415
 
+    if lengths is not None and (start is not None or stop is not None):
+        raise UsageFault("--lengths names them all: give either it, or --from and --to.")
     if lengths is None:
         if start is None or stop is None or stop <= start:
             raise UsageFault("Which lengths? Give --lengths 8k,64k,... or --from and a longer --to.")

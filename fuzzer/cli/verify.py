@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,10 +14,14 @@ from click.core import ParameterSource
 from fuzzer.cli import values
 from fuzzer.cli.flags import CommonFlags, probing
 from fuzzer.cli.grouping import Command, option, stack
-from fuzzer.errors import UsageFault
+from fuzzer.errors import CtxfuzzError, RunStopped, UsageFault
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from fuzzer.cli.session import Session
+    from fuzzer.plans.verify import VerifyQuestion
+    from fuzzer.store import Run
 
 CAP = stack(
     option("Cap", "--cap", metavar="TOKENS", type=values.length, help="The max_model_len that ought to be in force."),
@@ -24,21 +29,57 @@ CAP = stack(
            help="Take the cap, where it used to fail, and the conditions that are not told here from this run."),
     option("Cap", "--first-bad", metavar="TOKENS", type=values.length,
            help="Where it used to fail: sent only after a clean refusal just above the cap."),
-    option("Output", "--junit", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path),
+    option("Output", "--junit", metavar="FILE", type=values.OutputFile(),
            help="Write the checks as JUnit XML too."),
 )  # fmt: skip
 
 
 class Fix(NamedTuple):
-    """What was found (tokens), and under which conditions."""
+    """What was found (tokens), and under which conditions; `found_by`, where that is on record."""
 
     cap: int
     first_bad: int | None
     flags: CommonFlags
+    found_by: Run | None = None
+
+
+class Gate(Command):
+    """A command that leaves no older result in its JUnit file, not even where its command line cannot be read."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        given = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except (click.UsageError, CtxfuzzError):
+            if (file := self._junit(ctx, given)) is not None:
+                with suppress(UsageFault):  # the first fault is the one to tell
+                    _begin(file)
+            raise
+
+    def _junit(self, ctx: click.Context, args: list[str]) -> Path | None:
+        """What --junit says, whatever else is said."""
+        said = {}
+        for word, after in zip(args, [*args[1:], ""], strict=True):
+            name, equals, value = word.partition("=")
+            if name == "--junit":
+                said["junit"] = value if equals else after
+        [param] = (param for param in self.params if param.name == "junit")
+        try:
+            file: Path | None = param.type_cast_value(ctx, param.consume_value(ctx, said)[0])
+        except click.UsageError:
+            return None
+        return file
+
+
+def _begin(junit: Path) -> None:
+    from fuzzer.cli import concluding  # noqa: PLC0415  (heavy)
+    from fuzzer.report.verify import junit_begun  # noqa: PLC0415  (heavy)
+
+    concluding.write_junit(junit, junit_begun())
 
 
 @click.command(
-    cls=Command,
+    cls=Gate,
     examples="""
 ctxfuzz verify --url http://localhost:8000 --cap 245760
 ctxfuzz verify --url http://localhost:8000 --from-run last --junit gate.xml
@@ -54,9 +95,10 @@ def verify(
     The order keeps the engine safe: nothing long is sent while the advertised limit is not the cap, nothing above
     the cap before all that it admits has passed. The first unclean answer ends it. Exit code 0 if the cap holds.
     """
-    from fuzzer.cli import concluding, conduct, questions  # noqa: PLC0415  (heavy)
-    from fuzzer.report.verify import junit_begun  # noqa: PLC0415  (heavy)
+    from fuzzer.cli import conduct  # noqa: PLC0415  (heavy)
 
+    if junit is not None and not flags.dry_run:
+        _begin(junit)
     if (cap is None) == (from_run is None):
         raise UsageFault("Which cap? Give either --cap TOKENS or --from-run RUN.")
     if first_bad is not None and cap is not None and first_bad <= cap:
@@ -64,10 +106,32 @@ def verify(
             f"--first-bad {first_bad} is a length that --cap {cap} admits: a cap is lower than what fails."
         )
     fix = Fix(cap, first_bad, flags) if cap is not None else _of_run(flags, str(from_run), first_bad)
-    if junit is not None and not flags.dry_run:
-        concluding.write_junit(junit, junit_begun())
-    asked = partial(questions.to_verify, cap=fix.cap, first_bad=fix.first_bad)
-    conduct.listed(fix.flags, "verify", asked, junit=junit)
+    conduct.listed(fix.flags, "verify", partial(asked_of, fix), junit=junit)
+
+
+def asked_of(fix: Fix, opened: Session) -> VerifyQuestion:
+    """The question for a target. Raises RunStopped where the cap is another model's, and UsageFault."""
+    from fuzzer.cli import questions  # noqa: PLC0415  (heavy)
+
+    question = questions.to_verify(opened, fix.cap, fix.first_bad)
+    return question if fix.found_by is None else replace(question, another_build=_another(fix.found_by, opened))
+
+
+def _another(found_by: Run, opened: Session) -> str:
+    """How the build that is asked differs from that of the run: a gate is there for new ones. One that does not tell
+    its version may be another. Raises RunStopped where it is another model.
+    """
+    was, now = found_by.record, opened.survey
+    if was.model and now.model and was.model != now.model:
+        raise RunStopped(
+            f"Run {found_by.run} found its cap for the model {was.model}, and this is {now.model}: it says nothing of "
+            "it. Bisect this one, or if only the name differs, say --cap and --first-bad."
+        )
+    if was.engine != now.engine:
+        return f"engine was {was.engine} and is {now.engine}"
+    if None in {was.engine_version, now.version} or was.engine_version != now.version:
+        return f"version was {was.engine_version or 'not told'} and is {now.version or 'not told'}"
+    return ""
 
 
 def _of_run(flags: CommonFlags, name: str, first_bad: int | None) -> Fix:
@@ -77,7 +141,7 @@ def _of_run(flags: CommonFlags, name: str, first_bad: int | None) -> Fix:
         run = history.get(name)
     if run.finding is None or run.finding.cap is None:
         raise UsageFault(f"Run {run.run} recommends no cap: give --cap, or another run. `ctxfuzz runs` lists them.")
-    return Fix(run.finding.cap, first_bad or run.finding.first_bad, _as_found(flags, run.record.question))
+    return Fix(run.finding.cap, first_bad or run.finding.first_bad, _as_found(flags, run.record.question), run)
 
 
 def _as_found(flags: CommonFlags, question: Mapping[str, Any]) -> CommonFlags:

@@ -98,8 +98,7 @@ def forecast(bracket: Bracket) -> str | None:
     """What is to be expected, before it happens: deaths, probes and time."""
     if bracket.expected_deaths is None:
         return None
-    left = to_go(bracket)
+    left, expected = to_go(bracket), min(bracket.expected_deaths, bracket.max_deaths)
     return (
-        f"expect about {bracket.expected_deaths:.1f} engine deaths (at most {bracket.max_deaths})"
-        f"{'' if left is None else f'; {left}'}"
+        f"expect about {expected:.1f} engine deaths (at most {bracket.max_deaths}){'' if left is None else f'; {left}'}"
     )

@@ -27,13 +27,14 @@ if TYPE_CHECKING:
     from targets.base import Mode
 
 MODES: tuple[Mode, ...] = ("ids", "text", "chat")
-Result = Literal["ok", "failed", "open"]
+Result = Literal["ok", "failed", "open", "noted"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyQuestion(Terms):
     """`cap` is the max_model_len that ought to be in force. `first_bad` is where it used to fail; `far` is the longest
-    prompt to send. `modes`: how prompts of exact length can be sent here.
+    prompt to send. `modes`: how prompts of exact length can be sent here. `another_build`: how this build differs from
+    the one that the cap was found on; empty where it is known to be the same, or where nothing is known of that one.
 
     Raises ValueError where the cap leaves no room for what is to be sent.
     """
@@ -42,6 +43,7 @@ class VerifyQuestion(Terms):
     first_bad: int | None = None
     far: int
     modes: tuple[Mode, ...] = ("ids",)
+    another_build: str = ""
 
     def __post_init__(self) -> None:
         if self.cap <= self.output_tokens + SHORT:
@@ -65,7 +67,10 @@ class VerifyQuestion(Terms):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One line of the verification. `words` say what it came to; `seq` is the probe that tells, if one was sent."""
+    """One line of the verification. `words` say what it came to; `seq` is the probe that tells, if one was sent.
+
+    `open` was not sent; `noted` decides nothing, and is to be known.
+    """
 
     name: str
     result: Result
@@ -90,7 +95,13 @@ def checks(question: VerifyQuestion, seen: Iterable[Observation]) -> list[Check]
         Check(f"{mode}: a short prompt", "ok", f"not offered here: {short.reason}", short.seq, short.duration_s)
         for mode, short in _not_offered(question, answers).items()
     ]
-    return [_advertised(question), *missing, *told]
+    return [_advertised(question), *_noted(question), *missing, *told]
+
+
+def _noted(question: VerifyQuestion) -> list[Check]:
+    if not question.another_build:
+        return []
+    return [Check("the build that the cap was found on", "noted", f"is another: {question.another_build}")]
 
 
 def items(question: VerifyQuestion, answers: Answers) -> Iterator[Item]:
@@ -191,6 +202,9 @@ def _assumes(question: VerifyQuestion, answers: Answers) -> tuple[str, ...]:
     """What the cap's holding rests on, and what was not tried."""
     between = f"between {SHORT} and {question.cap - question.output_tokens} prompt tokens nothing was tried"
     said = ["each check was made once", f"{between}: ctxfuzz fuzz samples it"]
+    if question.another_build:
+        moved = "where this one fails is not known before it is bisected itself"
+        said.insert(0, f"the cap was found on another build ({question.another_build}): {moved}")
     others = [mode for mode in MODES if mode not in question.modes]
     if others:
         said.append(f"{' and '.join(others)} prompts were not tried (text and chat take a tokenizer: --tokenizer)")

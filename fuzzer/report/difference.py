@@ -12,42 +12,26 @@ from statistics import fmean, variance
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from fuzzer.finding import FindingKind
-from fuzzer.model import WELL, Observation
-from fuzzer.report.finding import death_signatures, draft_tokens
+from fuzzer.model import WELL
+from fuzzer.report.finding import death_signatures
+from fuzzer.report.verify import PLAN as GATE
 from fuzzer.report.words import tokens
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fuzzer.finding import Finding
-    from fuzzer.store import Run
+    from fuzzer.model import Observation
+    from fuzzer.report.comparable import Side
 
 SCHEMA: Final = "ctxfuzz.diff/1"
-CONDITIONS: Final = ("output_tokens", "content", "cache", "companions", "axis")
-UNSAID: Final = {"companions": 0, "axis": "prompt"}  # what runs did before they could say so
-ALIKE: Final = {"mixed": "cold", "total": "prompt"}  # what decides in the same way
 SPREAD: Final = 3.0  # standard errors
 LEAST: Final = 0.1  # of the accepted tokens per step
 DECISIVE: Final = frozenset({"boundary", "samples"})
 Verdict = Literal["same", "better", "worse", "moved", "unknown"]
 SAMPLED: Final = "fuzz"  # of samples there is no boundary, only whether one of them failed
-GATE: Final = "verify"
 UNFAILING = frozenset({FindingKind.NONE, FindingKind.CLEAN_LIMIT})
 UNSURE = frozenset({FindingKind.INCONCLUSIVE, FindingKind.NOT_LENGTH})
-
-
-@dataclass(frozen=True, slots=True)
-class Side:
-    """One of the two runs."""
-
-    run: Run
-    finding: Finding
-    seen: Sequence[Observation]
-
-    @property
-    def slack(self) -> int:
-        """How far an edge may move by luck alone, in tokens: drafts that happen to be accepted move it by up to k."""
-        return draft_tokens(self.seen) or 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +42,6 @@ class Change:
     before: str
     after: str
     verdict: Verdict
-
-
-def unlike(before: Side, after: Side) -> list[str]:
-    """The conditions under which the two runs cannot be compared."""
-    asked = [(name, _condition(before, name), _condition(after, name)) for name in CONDITIONS]
-    old_plan, new_plan = before.run.record.plan, after.run.record.plan
-    asked.append(("plan", old_plan, new_plan))
-    return [f"{name} was {old} and is {new}" for name, old, new in asked if old != new]
-
-
-def _condition(side: Side, name: str) -> object:
-    value = side.run.record.question.get(name, UNSAID.get(name))
-    return ALIKE.get(value, value) if isinstance(value, str) else value
 
 
 def changes(before: Side, after: Side) -> list[Change]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
+from fuzzer.report.required import decided, required_of
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -42,6 +44,7 @@ def finding_object(run: Run, finding: Finding, seen: Sequence[Observation], elap
         "islands": [list(island) for island in finding.islands],
         "advertised_max_model_len": record.limit,
         "recommended_max_model_len": finding.cap,
+        "required": _required(run, finding),
         "window_unusable": window_unusable(record.limit, finding.cap),
         "cause": finding.cause,
         "confidence": asdict(finding.confidence),
@@ -54,6 +57,11 @@ def finding_object(run: Run, finding: Finding, seen: Sequence[Observation], elap
         "chain_head": None if run.seal is None else run.seal.head,
         "reason": finding.reason,
     }
+
+
+def _required(run: Run, finding: Finding) -> dict[str, Any] | None:
+    require = required_of(run)
+    return None if require is None else {"max_model_len": require, "holds": decided(finding, require)}
 
 
 def window_unusable(limit: int | None, cap: int | None) -> float | None:

@@ -2,23 +2,46 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, NamedTuple
 from xml.etree import ElementTree as ET
 
 from fuzzer.finding import FindingKind
 from fuzzer.measure.sameness import Verdict
+from fuzzer.plans.verify import VerifyQuestion, checks
+from fuzzer.report import verify
 from fuzzer.report.plain import plain
+from fuzzer.report.required import UNANSWERED, decided, required_of
+from fuzzer.report.words import tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from fuzzer.finding import Finding
     from fuzzer.report.dossier import Dossier
 
 _WELL = frozenset({FindingKind.CLEAN_LIMIT, FindingKind.NONE})
+_REPLAY = "replay"
+_SURVIVES = "every admitted length survives"
+_Mark = Literal["failure", "error"]
+_MARKS: dict[bool | None, _Mark | None] = {True: None, False: "failure", None: "error"}
+
+
+class _Claim(NamedTuple):
+    """What a run is to show, and the mark of what it showed: None where it did."""
+
+    name: str
+    mark: _Mark | None
 
 
 def junit(of: Dossier) -> str:
-    """One suite: the finding first (a failure where there is an edge), then what was compared, then each probe."""
+    """One suite: the finding first, then what was compared, then each probe. Of a gate, its checks.
+
+    Where more was asked than where the edge is (a cap that was required, an outcome that was to repeat), that decides,
+    as it does for the command's exit code; else an edge is a failure. Nothing that was not decided is green.
+    """
+    if of.run.record.plan == verify.PLAN and of.run.finding is not None:
+        told = checks(VerifyQuestion.from_json(of.run.record.question), of.seen)
+        return verify.junit(of.run, told, of.run.finding)
     suite = ET.Element("testsuite", name=f"ctxfuzz {of.run.record.command}", timestamp=of.run.started_utc[:19])
     suite.set("time", f"{of.elapsed_s:.3f}")
     for label, value in of.environment:
@@ -37,15 +60,38 @@ def junit(of: Dossier) -> str:
 
 
 def _finding(suite: ET.Element, of: Dossier) -> None:
-    case = ET.SubElement(suite, "testcase", classname="ctxfuzz", name="every admitted length survives")
     finding, summary = of.run.finding, of.summary
     if finding is None or summary is None:
+        case = ET.SubElement(suite, "testcase", classname="ctxfuzz", name=_SURVIVES)
         ET.SubElement(case, "error", message=f"the run has no finding: {of.run.status}")
-    elif finding.halt is not None or finding.kind in {FindingKind.NOT_LENGTH, FindingKind.INCONCLUSIVE}:
+        return
+    claim = _claim(of, finding)
+    case = ET.SubElement(suite, "testcase", classname="ctxfuzz", name=claim.name)
+    if claim.mark == "error":
         ET.SubElement(case, "error", message=plain(f"{summary.title}: {finding.reason}", 1000))
-    elif finding.kind not in _WELL:
+    elif claim.mark == "failure":
         failure = ET.SubElement(case, "failure", type=finding.kind, message=plain(summary.title, 1000))
         failure.text = "\n".join(f"{label}: {plain(text, 1000)}" for label, text in summary.rows)
+    elif (require := required_of(of.run)) is not None:
+        ET.SubElement(case, "system-out").text = f"{summary.title}; required were {tokens(require)}"
+
+
+def _claim(of: Dossier, finding: Finding) -> _Claim:
+    record, require = of.run.record, required_of(of.run)
+    if require is not None:
+        return _Claim(f"the cap is at least {tokens(require)}", _MARKS[decided(finding, require)])
+    if record.plan == _REPLAY and finding.halt is None:
+        repeats = bool(of.seen) and of.seen[-1].outcome == record.question.get("was")
+        return _Claim("the outcome repeats", _MARKS[repeats])
+    return _Claim(_SURVIVES, _MARKS[_survives(finding)])
+
+
+def _survives(finding: Finding) -> bool | None:
+    """A failure that was sampled stands, however the run ended."""
+    if finding.reproducers:
+        return False
+    is_open = finding.halt is not None or finding.kind in UNANSWERED
+    return None if is_open else finding.kind in _WELL
 
 
 def _comparison(suite: ET.Element, of: Dossier) -> None:

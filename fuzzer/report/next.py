@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from fuzzer.finding import FindingKind, Halt
 from fuzzer.model import WELL
 from fuzzer.report import speed
-from fuzzer.report.asked import FROM_RUN, common_of, counts_output, search_of
+from fuzzer.report.asked import COMMON, FROM_RUN, NOTHING, common_of, counts_output, search_of
 from fuzzer.report.words import in_database
 from fuzzer.store.masking import MASK
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from fuzzer.report.summary import Facts
 
@@ -29,7 +29,7 @@ def next_commands(facts: Facts) -> Iterator[str]:
     elif plan == speed.PLAN and finding.kind is FindingKind.NONE:
         yield command(facts, "report", facts.run.run, "-o", "report.html")
     elif finding.halt in {Halt.DEATHS, Halt.TIME} and good is not None and bad is not None:
-        yield _bisect(facts, good, bad, "--trust-lo", "--trust-hi")
+        yield _further(facts, good, bad)
     elif finding.kind is FindingKind.NONE and good is not None:
         room = _room(facts)
         if room is None or good < room - 1:
@@ -59,13 +59,22 @@ def _room(facts: Facts) -> int | None:
     return None if record.limit is None else record.limit - held
 
 
-def _bisect(facts: Facts, lo: int, hi: int, *trust: str) -> str:
-    """The command, under the conditions of this run; with its ends as sums where they were told so."""
+def _further(facts: Facts, lo: int, hi: int) -> str:
+    """What goes on between the ends. Without any death it would end where it stands: as many as usual are allowed."""
+    trust = ("--trust-lo", "--trust-hi")
+    if facts.run.record.settings.get("max_deaths") != 0:
+        return _bisect(facts, lo, hi, *trust)
+    then = f"up to {COMMON['max_deaths']} engine deaths: without any it cannot go on"
+    return _bisect(facts, lo, hi, *trust, but={"max_deaths": COMMON["max_deaths"]}, then=then)
+
+
+def _bisect(facts: Facts, lo: int, hi: int, *trust: str, but: Mapping[str, object] = NOTHING, then: str = "") -> str:
+    """The command, under the conditions of this run, `but` these; with its ends as sums where they were told so."""
     run, question = facts.run, facts.run.record.question
     beside: Any = question.get("output_tokens", 0) if question.get("axis") == "total" else 0
-    common, search = common_of(run, _of_the_failure(facts)), search_of(run)
+    common, search = common_of(run, {**_of_the_failure(facts), **but}), search_of(run)
     words = ("--lo", lo + beside, "--hi", hi + beside, *trust, *common.words, *search.words)
-    return _again(facts, "bisect", words, common.secret + search.secret)
+    return _again(facts, "bisect", words, common.secret + search.secret, then)
 
 
 def _of_the_failure(facts: Facts) -> dict[str, object]:

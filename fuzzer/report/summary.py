@@ -10,6 +10,9 @@ from fuzzer.report import fuzz, speed
 from fuzzer.report.finding import death_signatures, window_unusable
 from fuzzer.report.next import command, next_commands
 from fuzzer.report.plain import plain
+from fuzzer.report.required import UNANSWERED, decided, required_of
+from fuzzer.report.verify import PLAN as GATE
+from fuzzer.report.verify import verdict
 from fuzzer.report.words import plural, span, tokens
 from targets.table import DIALECTS, OPENAI
 
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
 
 Tone = Literal["good", "bad", "unsure"]
 
-UNANSWERED = frozenset({FindingKind.NOT_LENGTH, FindingKind.INCONCLUSIVE})
+HELD = {True: "it holds", False: "it does not hold", None: "undecided"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,7 @@ def _found(facts: Facts) -> Iterable[tuple[str, str]]:
         case speed.PLAN | "same" | "capacity":
             return _edge(facts)
         case _:
-            return (*_edge(facts), *_cap(facts))
+            return (*_edge(facts), *_cap(facts), *_required(facts))
 
 
 def _title(facts: Facts) -> str:
@@ -70,9 +73,12 @@ def _title(facts: Facts) -> str:
             return fuzz.title(facts.run, facts.finding)
         case speed.PLAN if facts.finding.kind is FindingKind.NONE:
             return f"Measured up to {tokens(facts.finding.verified_up_to)} prompt tokens"
+        case plan if plan == GATE:
+            return verdict(facts.finding).capitalize()
         case _:
             doubt = ", a length that was taken as known to fail" if _against_trust(facts) else ""
-            return title_of(facts.finding) + doubt
+            missed = "; the required cap does not hold" if _is_held(facts) is False else ""
+            return title_of(facts.finding) + doubt + missed
 
 
 def title_of(finding: Finding) -> str:
@@ -116,8 +122,12 @@ def _against_trust(facts: Facts) -> bool:
 
 def _tone(facts: Facts) -> Tone:
     finding = facts.finding
+    if facts.run.record.plan == GATE and finding.halt is None:
+        return "bad" if finding.cap is None else "good"
     if _against_trust(facts) or finding.halt is not None or finding.kind in UNANSWERED:
         return "unsure"
+    if _is_held(facts) is False:
+        return "bad"
     return "good" if finding.kind in {FindingKind.CLEAN_LIMIT, FindingKind.NONE} else "bad"
 
 
@@ -156,6 +166,18 @@ def _cap(facts: Facts) -> Iterator[tuple[str, str]]:
         yield "set", "nothing: the limit is safe as it is"
     else:
         yield "set", f"{DIALECTS.get(facts.run.record.engine, OPENAI).limit_flag} {finding.cap}"
+
+
+def _required(facts: Facts) -> Iterator[tuple[str, str]]:
+    require = required_of(facts.run)
+    if require is not None:
+        yield "required", f"a cap of {tokens(require)} or more: {HELD[_is_held(facts)]}"
+
+
+def _is_held(facts: Facts) -> bool | None:
+    """Does the cap that was required hold? None where none was, or where nothing was decided."""
+    require = required_of(facts.run)
+    return None if require is None else decided(facts.finding, require)
 
 
 def _share(limit: int | None, cap: int) -> str:

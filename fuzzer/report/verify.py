@@ -18,8 +18,11 @@ if TYPE_CHECKING:
     from fuzzer.store import Run
 
 SCHEMA: Final = "ctxfuzz.verify/1"
+PLAN: Final = "verify"
 DECIDED: Final = "the gate was decided"
-MARKS = {"ok": "ok", "failed": "FAILED"}
+JUNIT: Final = "junit"  # the setting that names the file of a run that was begun with one
+SKIPPED: Final = frozenset({"open", "noted"})
+MARKS = {"ok": "ok", "failed": "FAILED", "noted": "note"}
 
 
 def verify_object(
@@ -43,10 +46,11 @@ def as_text(checks: Sequence[Check], finding: Finding) -> str:
     if rest := len(checks) - len(made):
         lines.append(f"{rest} more were not sent")
     assumes = [f"assumes: {plain(words, 300)}" for words in finding.assumes]
-    return "\n".join([*lines, *assumes, f"{_verdict(finding)}: {plain(finding.reason, 300)}"])
+    return "\n".join([*lines, *assumes, f"{verdict(finding)}: {plain(finding.reason, 300)}"])
 
 
-def _verdict(finding: Finding) -> str:
+def verdict(finding: Finding) -> str:
+    """What a gate came to, in a word or two."""
     if finding.halt is not None:
         return "undecided"
     return "the cap holds" if finding.cap is not None else "the cap does not hold"
@@ -63,12 +67,12 @@ def junit_begun() -> str:
 
 
 def junit(run: Run, checks: Sequence[Check], finding: Finding) -> str:
-    """The checks as a JUnit test suite. What was not sent is skipped; what kept us from it is an error of its own, for
-    a gate that could not be decided is not to be green.
+    """The checks as a JUnit test suite. What was not sent, or is only noted, is skipped; what kept us from it is an
+    error of its own, for a gate that could not be decided is not to be green.
     """
     halts = [Check(DECIDED, "failed", finding.reason)] if finding.halt is not None else []
     failed = sum(check.result == "failed" for check in checks)
-    skipped = sum(check.result == "open" for check in checks)
+    skipped = sum(check.result in SKIPPED for check in checks)
     counts = {
         "tests": str(len(checks) + len(halts)),
         "failures": str(failed),
@@ -93,7 +97,7 @@ def junit(run: Run, checks: Sequence[Check], finding: Finding) -> str:
             ET.SubElement(case, "error", {"message": words})
         elif check.result == "failed":
             ET.SubElement(case, "failure", {"message": words})
-        elif check.result == "open":
+        elif check.result in SKIPPED:
             ET.SubElement(case, "skipped", {"message": words})
         else:
             ET.SubElement(case, "system-out").text = words

@@ -1,26 +1,25 @@
 """What in a command of the user's is a secret? PURE. Found by its place: there is no list of all that are secret.
 
-Values of options, assignments, headers and JSON members whose name says so; the password of `-u user:password`; what
-the usual clients take one by, also on their stdin; and the forms that the well-known issuers give theirs. What stands
-in quotes is read as a command once more. A reference (`$TOKEN`, `$(cat FILE)`) is none. Too much is rather masked than
-too little: what is masked is only read by people, and never run. But what the usual commands that restart an engine
-are full of (volumes, users and groups, labels) is none.
+Values of options, assignments and JSON members whose name says so; the password of `-u user:password`; what the usual
+clients take one by, also on their stdin; what `httpwords` finds; and the forms that the well-known issuers give theirs.
+What stands in quotes is read as a command once more. A reference (`$TOKEN`, `$(cat FILE)`) is none; what is set to a
+variable that stands in such a place is one. Too much is rather masked than too little: what is masked is only read by
+people, and never run. But what the usual commands that restart an engine are full of (volumes, users and groups,
+labels) is none.
 """
 
 from __future__ import annotations
 
 import re
-from itertools import chain
 from typing import TYPE_CHECKING, Final
 
+from fuzzer.store import httpwords
 from fuzzer.store.shellwords import commands
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
-    from fuzzer.store.shellwords import Word
-
-Span = tuple[int, int]
+    from fuzzer.store.shellwords import Span, Word
 
 DEEPEST: Final = 4  # quotes within quotes
 
@@ -46,6 +45,9 @@ _REFERENCE: Final = re.compile(
     r"""\\?["']?(?:(?:bearer|basic|token|apikey)\s+)?(?:\$\w*|\$\{\w+\}|\$\(.*\)?|`.*)\\?["']?""",
     re.IGNORECASE | re.DOTALL,
 )
+
+_MADE: Final = re.compile(r"\$\(|`")
+_VARIABLE: Final = re.compile(r"\$\{?([A-Za-z_]\w*)")
 
 # What is given to these by `-u`, `-v`, `-l` is a user, a volume, a label.
 _SYSTEM: Final = frozenset(
@@ -78,15 +80,34 @@ def secrets_of_command(command: str) -> Iterator[str]:
 
 def spans(command: str) -> list[Span]:
     """Where they stand, from and to: in their order, none within another. In time that grows with the command."""
-    issued = (token.span() for token in _ISSUED.finditer(command))
-    found = chain(_within(command, 0, len(command), 0), _members(command), issued)
+    variables: set[str] = set()
+    for _ in range(DEEPEST):
+        found = sorted(_found(command, variables))
+        meant = {name for start, end in found for name in _referred_to(command[start:end])} - variables
+        if not meant:
+            break
+        variables |= meant
     apart: list[Span] = []
-    for start, end in sorted(span for span in found if _is_told(command, *span)):
+    for start, end in (span for span in found if _is_told(command, *span)):
         if apart and start < apart[-1][1]:
             apart[-1] = (apart[-1][0], max(end, apart[-1][1]))
         else:
             apart.append((start, end))
     return apart
+
+
+def _referred_to(value: str) -> Iterator[str]:
+    """The variables in a value; of a command that makes it, none."""
+    return (name[1] for name in _VARIABLE.finditer(_MADE.split(value, maxsplit=1)[0]))
+
+
+def _found(command: str, variables: Collection[str]) -> Iterator[Span]:
+    """Where one stands, or a reference to one. `variables`: what is referred to."""
+    yield from _within(command, 0, len(command), 0, variables)
+    yield from _members(command)
+    yield from httpwords.queries(command)
+    yield from httpwords.hooks(command)
+    yield from (token.span() for token in _ISSUED.finditer(command))
 
 
 def _is_told(text: str, start: int, end: int) -> bool:
@@ -112,27 +133,30 @@ def _members(text: str) -> Iterator[Span]:
             at = value.end()
 
 
-def _within(text: str, start: int, end: int, depth: int) -> Iterator[Span]:
+def _within(text: str, start: int, end: int, depth: int, variables: Collection[str]) -> Iterator[Span]:
     before: list[Word] = []
     for command in commands(text, start, end):
-        yield from _of_words(text, command, end if depth else command[-1].end)
+        yield from _of_words(text, command, end if depth else command[-1].end, variables)
         if _reads_one(command):
             yield from _on_stdin(text, before, command, end)
         before = command
         for word in command:
             for inside in word.quoted if depth < DEEPEST else ():
-                yield from _within(text, *inside, depth + 1)
+                yield from _within(text, *inside, depth + 1, variables)
 
 
-def _of_words(text: str, command: Sequence[Word], upto: int) -> Iterator[Span]:
+def _of_words(text: str, command: Sequence[Word], upto: int, variables: Collection[str]) -> Iterator[Span]:
     """What the words of one command say; a header goes on `upto` there."""
     program = ""
     before: Word | None = None
-    for word, after in zip(command, (*command[1:], None), strict=True):
+    nexts = (*command[1:], None, None)
+    for word, after, behind in zip(command, nexts, nexts[1:], strict=False):
         name = word.bare.rpartition("/")[2]
         program = name if name in _LETTERS or name in _SYSTEM or _ATTACHED.match(name) or name == "wget" else program
-        yield from _assigned(text, word, before, program)
-        if (value := _header(text, word, after, program, upto)) is not None:
+        yield from _assigned(text, word, before, program, variables)
+        value = httpwords.header(text, word, after, behind, program=program, upto=upto)
+        value = value or _header(text, word, after, program, upto)
+        if value is not None:
             yield value
             if value[1] == upto:
                 return
@@ -142,14 +166,14 @@ def _of_words(text: str, command: Sequence[Word], upto: int) -> Iterator[Span]:
         before = word
 
 
-def _assigned(text: str, word: Word, before: Word | None, program: str) -> Iterator[Span]:
+def _assigned(text: str, word: Word, before: Word | None, program: str, variables: Collection[str]) -> Iterator[Span]:
     """`NAME=value`, also of an option."""
     option = word.bare.partition("=")[0] if before is None or word.bare.startswith("--") else before.bare
     if program in _SYSTEM and _LABEL.fullmatch(option):
         return
     unquoted = word.quoted[0][0] - 1 if word.quoted else word.end
     for name in _ASSIGNED.finditer(text, word.start, unquoted):
-        if _names_one(name[1]):
+        if name[1] in variables or _names_one(name[1]):
             yield name.end(), word.end
             return
 
@@ -189,7 +213,8 @@ def _of_user(text: str, word: Word, after: Word | None, program: str) -> Iterato
     colon = text.find(":", given.start, given.end)
     closing = given.quoted[-1][1] if given.quoted and text[given.end - 1] in "\"'" else given.end
     whole = given.quoted[0] if given.quoted else (given.start, given.end)
-    if colon >= 0 and text[colon + 1 : colon + 2] != "/" and not _all_references(text[whole[0] : whole[1]]):
+    begin = text[colon + 1 : colon + 2]
+    if colon >= 0 and begin != "/" and (begin == "$" or not _all_references(text[whole[0] : whole[1]])):
         yield colon + 1, closing
 
 

@@ -23,7 +23,7 @@ COMMANDS = frozenset({"on_death", "engine_log_cmd"})  # settings that hold one
 _SHORTEST = 6  # characters; a shorter "secret" (x, none) is in every text by chance
 _URL = re.compile(r"[a-z][a-z0-9+.-]{0,30}://[^\s\"'<>]+", re.IGNORECASE)
 _BEARER = re.compile(r"\b(bearer|basic)\s+[\w.~+/=-]{8,}", re.IGNORECASE)
-_SECRET_NAME = re.compile(r"key|token|secret|passw|auth|sig|credential", re.IGNORECASE)
+_SECRET_NAME = re.compile(r"key|token|secret|passw|auth|sig(?!nal)|credential", re.IGNORECASE)
 _FLAGS = frozenset({"--api-key", "--header"} | {f"--{name.replace('_', '-')}" for name in COMMANDS})
 _PAIR = re.compile(r"([^&=]+)=([^&]*)")
 

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import anyio
 import pytest
+from click.testing import CliRunner
 
-from fuzzer.cli import questions, session
+from fuzzer.cli import concluding, main, questions, session
+from fuzzer.cli.exits import Exit
 from fuzzer.cli.flags import CommonFlags
+from fuzzer.cli.verify import Fix, asked_of
+from fuzzer.errors import RunStopped, UsageFault
 from fuzzer.finding import Finding, FindingKind
 from fuzzer.model import Role
 from fuzzer.plans.verify import VerifyQuestion, checks
-from fuzzer.store import RunRecord, Store
+from fuzzer.store import History, RunRecord, Store
 from targets.sim import running
 from targets.sim.world import World
 from tests.integration.playing import QUICK
@@ -133,6 +140,110 @@ async def test_a_gate_that_came_to_no_end_leaves_no_older_result_behind(tmp_path
     assert ET.fromstring(gate.read_text()).get("errors") == "1"
 
 
+GREEN = '<testsuites tests="1" failures="0" errors="0"/>'
+
+
+@pytest.mark.parametrize(
+    ("args", "variables"),
+    [
+        (["--from-run", "nope"], {}),
+        (["--cap", "288", "--from-run", "last"], {}),
+        (["--cap", "many"], {}),
+        (["--cap", "288", "--frist-bad", "301"], {}),
+        (["--cap", "288", "--companions"], {}),
+        (["--target", "nowhere"], {}),
+        ([], {"CTXFUZZ_CAP": "many"}),
+        (["--db", "gate.xml", "--from-run", "last"], {}),
+    ],
+)
+@pytest.mark.parametrize("told", [["--junit", "gate.xml"], ["--junit=gate.xml"], []])
+def test_a_gate_that_was_not_asked_properly_leaves_no_older_result_behind(
+    args: list[str], variables: dict[str, str], told: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    gate = Path("gate.xml")
+    gate.write_text(GREEN)
+    url = ["--url", "http://127.0.0.1:1"]
+    env = variables if told else {**variables, "CTXFUZZ_JUNIT": "gate.xml"}
+    ended = CliRunner().invoke(main, ["verify", *told, *url, *args], env=env)
+    assert ended.exit_code == 2, ended.output
+    assert ET.fromstring(gate.read_text()).get("errors") == "1"
+
+
+def test_only_a_gate_that_is_asked_touches_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    gate, database = Path("gate.xml"), Path("runs.db")
+    gate.write_text(GREEN)
+    assert CliRunner().invoke(main, ["verify", "--junit", "gate.xml", "--help"]).exit_code == 0
+    assert gate.read_text() == GREEN
+    database.write_bytes(b"SQLite format 3\0")
+    assert CliRunner().invoke(main, ["verify", "--junit", "runs.db", "--cap", "many"]).exit_code == 2
+    assert database.read_bytes() == b"SQLite format 3\0"
+
+
+async def test_a_gate_that_was_interrupted_writes_its_file_when_it_goes_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gate = tmp_path / "gate.xml"
+    gate.write_text(GREEN)
+    async with running(CAPPED) as simulation:
+        command = [sys.executable, "-m", "fuzzer.cli", "verify", "--url", simulation.url, "--cap", "288"]
+        env = {**os.environ, "PYTHONPATH": str(ROOT)}
+        options = ["--mode", "ids", "--junit", "gate.xml"]
+        async with await anyio.open_process([*command, *options], cwd=tmp_path, env=env) as process:
+            assert process.stderr is not None
+            with anyio.fail_after(60):
+                while b"#1 " not in await process.stderr.receive():
+                    pass
+            process.send_signal(signal.SIGINT)
+            assert await process.wait() == 130
+        assert ET.fromstring(gate.read_text()).get("errors") == "1"
+        with History.open(tmp_path / "runs.db") as history:
+            run = history.get("last")
+        flags = CommonFlags(url=simulation.url, db=tmp_path / "runs.db", quiet=True).restored(run.record.settings)
+        async with session.opened(flags, pace=QUICK, sample_s=0.1) as opened:
+            result = await opened.resume(run, questions.recorded(run), (), anyio.Event())
+    assert concluding.conclude(flags, result, None, next_=(), junit=None) == Exit.ANSWERED
+    suites = ET.fromstring(written := gate.read_text())
+    assert (suites.get("failures"), suites.get("errors")) == ("0", "0")
+    gate.unlink()
+    gate.mkdir()  # the file cannot be written any more
+    capsys.readouterr()
+    with pytest.raises(UsageFault, match="ctxfuzz report RUN -o FILE"):
+        concluding.conclude(flags, result, None, next_=(), junit=None)
+    assert "the cap holds" in capsys.readouterr().out
+    reported = await ctxfuzz(tmp_path, "report", "last", "--format", "junit")
+    assert reported.stdout.decode().strip() == written.strip()
+
+
+@pytest.mark.parametrize(
+    ("found_by", "words"),
+    [
+        ({}, ""),
+        ({"engine_version": "0.31.0"}, "version was 0.31.0 and is 0.32.0"),
+        ({"engine_version": None}, "version was not told and is 0.32.0"),
+        ({"engine": "sglang"}, "engine was sglang and is vllm"),
+    ],
+)
+async def test_a_cap_of_another_build_may_be_verified_and_one_of_another_model_may_not(
+    found_by: dict[str, Any], words: str, tmp_path: Path
+) -> None:
+    cap = Finding(FindingKind.DEATH, "why", last_good=300, first_bad=301, cap=288)
+    record = RunRecord("bisect", ("ctxfuzz",), "http://host", "sim", "vllm", "bisect", "0.32.0")
+    with Store.open(tmp_path / "runs.db") as store:
+        run = store.begin(replace(record, **found_by))
+        store.finish(run, cap, "done", at_s=1.0)
+        others = store.begin(replace(record, model="llama"))
+        store.finish(others, cap, "done", at_s=1.0)
+        found, others_found = store.get(run), store.get(others)
+    async with running(CAPPED) as simulation:
+        flags = CommonFlags(url=simulation.url, db=tmp_path / "runs.db", mode="ids")
+        async with session.opened(flags, pace=QUICK, sample_s=0.1) as opened:
+            assert asked_of(Fix(288, 301, flags, found), opened).another_build == words
+            with pytest.raises(RunStopped, match="for the model llama, and this is sim"):
+                asked_of(Fix(288, 301, flags, others_found), opened)
+
+
 async def test_a_length_that_the_cap_admits_is_not_where_it_used_to_fail(tmp_path: Path) -> None:
     ended = await ctxfuzz(tmp_path, "verify", "--url", "http://127.0.0.1:1", "--cap", "288", "--first-bad", "250")
     assert ended.returncode == 2
@@ -170,3 +281,10 @@ async def test_chat_and_text_are_asked_at_their_exact_lengths(tmp_path: Path, su
     assert {(seen.spec.mode, seen.length) for seen in fits} >= {("text", 287), ("chat", 287), ("ids", 287)}
     question = VerifyQuestion.from_json(result.run_row.record.question)
     assert all(check.result == "ok" for check in checks(question, result.observations))
+
+
+@pytest.mark.parametrize("also", [["--from", "3"], ["--to", "9"], ["--from", "3", "--to", "9"]])
+def test_lengths_that_are_told_twice_are_refused_before_anybody_is_asked(also: list[str]) -> None:
+    ended = CliRunner().invoke(main, ["sweep", "--url", "http://127.0.0.1:1", "--lengths", "5", *also])
+    assert ended.exit_code == 2
+    assert "either it, or --from and --to" in ended.stderr

@@ -107,6 +107,15 @@ def test_a_plan_for_machines_knows_what_a_suspect_saves(drafter: Path) -> None:
     assert 0 < first["chance_to_pass"] < 1
 
 
+def test_no_more_deaths_are_expected_than_may_be() -> None:
+    bracket = ("plan", "--lo", 520, "--hi", 760, "--max-deaths", 0)
+    shown, told = ctxfuzz(*bracket).stdout, json.loads(ctxfuzz(*bracket, "--json").stdout)
+    assert "Expect about 0.0 engine deaths (at most 0)" in shown
+    assert "it may end without one" in shown
+    assert told["expected_deaths"] == 0
+    assert "it may end without one" not in ctxfuzz("plan", "--lo", 520, "--hi", 760).stdout
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [

@@ -36,6 +36,12 @@ def test_a_cap_that_holds() -> None:
     assert {check.result for check in checks(question(), played.log)} == {"ok"}
 
 
+def test_a_cap_of_another_build_holds_and_the_claim_says_so() -> None:
+    finding = verified(World(prompt_above(EDGE), limit=CAP), another_build="version was 1 and is 2").finding
+    assert finding.cap == CAP
+    assert finding.assumes[0].startswith("the cap was found on another build (version was 1 and is 2)")
+
+
 def test_what_is_sent_covers_every_way_that_the_cap_admits() -> None:
     log = verified(World(limit=CAP)).log
     fits = [seen.spec for seen in log if seen.spec.role is Role.FIT]

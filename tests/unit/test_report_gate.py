@@ -15,9 +15,12 @@ from fuzzer.finding import Confidence, Finding, FindingKind, Halt, Reproducer
 from fuzzer.measure.reading import decode_speed
 from fuzzer.model import Observation, Outcome, ProbeSpec, Role
 from fuzzer.plans.verify import Check, VerifyQuestion, checks
-from fuzzer.report import difference, recommendation, sweep
+from fuzzer.report import comparable, difference, recommendation, sweep
 from fuzzer.report import verify as verify_report
 from fuzzer.report.attribution import Attribution, Control
+from fuzzer.report.dossier import Dossier
+from fuzzer.report.junit import junit
+from fuzzer.report.summary import Facts, summary
 from fuzzer.store import Run, RunRecord
 from targets.scrape import DraftCounts
 
@@ -58,8 +61,8 @@ def test_no_speed_is_made_up(more: dict[str, object]) -> None:
     assert decode_speed(replace(told, **more)) is None  # type: ignore[arg-type]
 
 
-def verification(*log: Observation) -> tuple[Run, list[Check]]:
-    question = VerifyQuestion(cap=1_000, limit=1_000, far=2_000)
+def verification(*log: Observation, another_build: str = "") -> tuple[Run, list[Check]]:
+    question = VerifyQuestion(cap=1_000, limit=1_000, far=2_000, another_build=another_build)
     record = replace(RECORD, command="verify", plan="verify", question=question.to_json())
     return replace(RUN, record=record), checks(question, log)
 
@@ -95,6 +98,36 @@ def test_a_gate_that_could_not_be_decided_is_not_green() -> None:
     [error] = suites.findall("testsuite/testcase/error")
     assert error.get("message") == "nginx answered HTTP 413"
     assert verify_report.as_text(told, undecided).splitlines()[-1] == "undecided: nginx answered HTTP 413"
+
+
+def test_that_the_cap_was_found_on_another_build_is_seen_and_decides_nothing() -> None:
+    run, told = verification(seen(64, role=Role.BASELINE), another_build="version was 1 and is 2")
+    name, words = "the build that the cap was found on", "is another: version was 1 and is 2"
+    suites = ET.fromstring(verify_report.junit(run, told, DEATH))
+    assert (suites.get("failures"), suites.get("errors"), suites.get("skipped")) == ("0", "0", "8")
+    noted = suites.find(f"testsuite/testcase[@name='{name}']/skipped")
+    assert noted is not None
+    assert noted.get("message") == words
+    lines = verify_report.as_text(told, DEATH).splitlines()
+    assert f"note    {name}  {words}" in lines
+    assert lines[-2] == "7 more were not sent"
+
+
+@pytest.mark.parametrize(
+    ("finding", "title", "tone"),
+    [
+        (Finding(FindingKind.CLEAN_LIMIT, "passes", cap=1_000), "The cap holds", "good"),
+        (Finding(FindingKind.INCONCLUSIVE, "not in force"), "The cap does not hold", "bad"),
+        (Finding(FindingKind.INCONCLUSIVE, "busy", halt=Halt.BUSY), "Undecided", "unsure"),
+    ],
+)
+def test_a_gate_reads_in_every_report_as_it_ended(finding: Finding, title: str, tone: str) -> None:
+    run, told = verification(seen(64, role=Role.BASELINE), seen(968, Outcome.DEATH, seq=2, role=Role.FIT))
+    run = replace(run, finding=finding)
+    log = [seen(64, role=Role.BASELINE), seen(968, Outcome.DEATH, seq=2, role=Role.FIT)]
+    shown = summary(Facts(run, finding, log, 1.0, "runs.db"))
+    assert (shown.title, shown.tone) == (title, tone)
+    assert junit(Dossier(run, log, (), (), (), 1.0, "runs.db")) == verify_report.junit(run, told, finding)
 
 
 def control(kind: FindingKind | None, name: str = "plain") -> Control:
@@ -154,11 +187,11 @@ def test_a_recommendation_for_machines() -> None:
     assert made["confidence"] == {"last_good_passes": 0, "first_bad_failures": 0, "failure_rate_upper_95": None}
 
 
-def side(finding: Finding, log: tuple[Observation, ...] = (), **record: object) -> difference.Side:
-    return difference.Side(replace(RUN, record=replace(RECORD, **record)), finding, log)  # type: ignore[arg-type]
+def side(finding: Finding, log: tuple[Observation, ...] = (), **record: object) -> comparable.Side:
+    return comparable.Side(replace(RUN, record=replace(RECORD, **record)), finding, log)  # type: ignore[arg-type]
 
 
-def verdict(what: str, before: difference.Side, after: difference.Side) -> str:
+def verdict(what: str, before: comparable.Side, after: comparable.Side) -> str:
     return next(change.verdict for change in difference.changes(before, after) if change.what == what)
 
 
@@ -221,7 +254,7 @@ def test_limit_and_last_words_move_and_that_alone_is_not_worse() -> None:
     assert "CUDA error" in difference.as_text(found)
 
 
-def fuzzed(*reproducers: Reproducer, cap: int = 1_000) -> difference.Side:
+def fuzzed(*reproducers: Reproducer, cap: int = 1_000) -> comparable.Side:
     kind = FindingKind.DEATH if reproducers else FindingKind.NONE
     told = Finding(kind, "so many passed", first_bad=500 if reproducers else None, reproducers=reproducers)
     return side(told, plan="fuzz", question={**QUESTION, "cap": cap})
@@ -234,7 +267,7 @@ def test_of_samples_a_failure_that_was_not_there_before_is_worse_and_none_where_
     ]  # fmt: skip
     assert verdict("samples", clean, fuzzed(REPRODUCER, cap=2_000)) == "unknown"
     assert difference.is_undecided(failing, clean, difference.changes(failing, clean))
-    assert difference.unlike(side(DEATH), clean) == ["plan was bisect and is fuzz"]
+    assert comparable.unlike(side(DEATH), clean) == ["plan was bisect and is fuzz"]
 
 
 def test_what_a_run_does_not_tell_is_no_good_news() -> None:
@@ -264,30 +297,95 @@ def test_a_gate_that_holds_no_more_is_worse() -> None:
 
 
 def test_runs_of_other_commands_cannot_be_compared() -> None:
-    assert difference.unlike(side(DEATH), side(DEATH, plan="sweep")) == ["plan was bisect and is sweep"]
+    assert comparable.unlike(side(DEATH), side(DEATH, plan="sweep")) == ["plan was bisect and is sweep"]
+    assert comparable.unlike(side(DEATH), side(DEATH)) == []
 
 
-def test_runs_on_other_terms_cannot_be_compared() -> None:
-    other = side(DEATH, question={**QUESTION, "output_tokens": 1})
-    assert difference.unlike(side(DEATH), other) == ["output_tokens was 32 and is 1"]
-    assert difference.unlike(side(DEATH), side(DEATH)) == []
+def on_terms(finding: Finding = DEATH, *log: Observation, plan: str = "bisect", **asked: object) -> comparable.Side:
+    return side(finding, log, plan=plan, question={**QUESTION, **asked})
 
 
 @pytest.mark.parametrize(
     ("asked", "apart"),
     [
-        ({"cache": "mixed", "axis": "total", "companions": 0}, []),
-        ({"companions": 3}, ["companions was 0 and is 3"]),
-        ({"axis": "output"}, ["axis was prompt and is output"]),
+        ({"output_tokens": 1}, "output_tokens was 32 and is 1"),
+        ({"content": "repeat"}, "content was words and is repeat"),
+        ({"mode": "chat"}, "mode was ids and is chat"),
+        ({"modes": ["ids", "chat"]}, "modes was ids and is ids,chat"),
+        ({"stream": False}, "stream was True and is False"),
+        ({"cache": "warm"}, "cache was cold and is warm"),
+        ({"cache": "mixed", "axis": "total"}, None),
+        ({"companions": 3}, "companions was 0 and is 3"),
+        ({"companion_length": 64}, None),  # without companions
+        ({"axis": "output"}, "axis was prompt and is output"),
+        ({"prompt_tokens": 8}, None),  # of a search over prompts
+        ({"confidence": 0.5}, "confidence was 0.95 and is 0.5"),
+        ({"tolerate": 0.05}, "tolerate was 0.3 and is 0.05"),
+        ({"attribute_axis": False}, "attribute_axis was True and is False"),
+        ({"scan": 200, "timeout_s": 60.0}, None),  # no island was found, and nothing hung
+        ({"lo": 1, "hi": 2, "max_deaths": 3, "max_time_s": 9.0, "strategy": "halving", "round_to": 64}, None),
+        ({"require": 8_000, "suspects": [[262_144, "--suspect"]], "resolution": 4}, None),
+        ({"fail_on": ["death"]}, None),  # nothing was seen but a death
     ],
 )
-def test_what_decides_in_another_way_cannot_be_compared(asked: dict[str, object], apart: list[str]) -> None:
-    before = side(DEATH)
-    record = before.run.record
-    other = replace(record, question={"cache": "cold", **record.question, **asked})
-    plain = replace(record, question={"cache": "cold", **record.question})
-    sides = [replace(before, run=replace(before.run, record=each)) for each in (plain, other)]
-    assert difference.unlike(*sides) == apart
+def test_terms_keep_runs_apart_where_they_decide_what_is_claimed(asked: dict[str, object], apart: str | None) -> None:
+    died = seen(262_107, Outcome.DEATH)
+    usual: dict[str, Any] = {"mode": "ids", "modes": ["ids"], "stream": True}
+    before, after = on_terms(DEATH, died, **usual), on_terms(DEATH, died, **{**usual, **asked})
+    assert comparable.unlike(before, after) == ([] if apart is None else [apart])
+    assert bool(comparable.unlike(after, before)) == (apart is not None)
+
+
+def test_a_looser_fail_on_makes_nothing_better() -> None:
+    """An error at 3,027 in both runs, which the second one does not count."""
+    error = Finding(FindingKind.ERROR, "", last_good=3_026, first_bad=3_027)
+    log = seen(3_026), seen(3_027, Outcome.ERROR)
+    strict = on_terms(error, *log, fail_on=["death", "error"])
+    loose = on_terms(edge(9_000, None), *log, fail_on=["death"])
+    assert comparable.unlike(strict, loose) == ["fail_on was death,error and is death"]
+    assert comparable.unlike(loose, strict) == ["fail_on was death and is death,error"]
+    assert comparable.unlike(on_terms(error, *log), loose) == [
+        "fail_on was death,error,garbled,hang,truncated and is death"
+    ]
+    same = on_terms(error, *log, fail_on=["death", "error", "degraded"])  # nothing was degraded
+    assert comparable.unlike(strict, same) == []
+
+
+@pytest.mark.parametrize(
+    ("finding", "log", "asked"),
+    [
+        (replace(DEATH, islands=((900, 910),)), (), {"scan": 200}),
+        (DEATH, (seen(500, Outcome.HANG),), {"timeout_s": 60.0}),
+        (DEATH, (), {"companions": 1, "companion_length": 64}),
+        (DEATH, (), {"axis": "output", "prompt_tokens": 8}),
+    ],
+)
+def test_a_term_that_came_to_bear_in_either_run_keeps_them_apart(
+    finding: Finding, log: tuple[Observation, ...], asked: dict[str, object]
+) -> None:
+    *others, (name, value) = asked.items()
+    rest: dict[str, Any] = dict(others)
+    other, usual = on_terms(DEATH, **rest), on_terms(finding, *log, **{**rest, name: value})
+    assert [words.split()[0] for words in comparable.unlike(other, usual)] == [name]
+    assert [words.split()[0] for words in comparable.unlike(usual, other)] == [name]
+
+
+def test_without_an_edge_it_does_not_matter_how_surely_one_would_have_been_found() -> None:
+    fine = edge(300_000, None)
+    assert comparable.unlike(on_terms(fine), on_terms(fine, confidence=0.5, attribute_axis=False)) == []
+
+
+def test_gates_of_other_caps_cannot_be_compared() -> None:
+    holds, fails = Finding(FindingKind.CLEAN_LIMIT, "", cap=8_192), Finding(FindingKind.INCONCLUSIVE, "")
+    gate: dict[str, Any] = {"cap": 8_192, "far": 16_384}
+    before = on_terms(holds, plan="verify", **gate)
+    assert comparable.unlike(before, on_terms(fails, plan="verify", **gate)) == []
+    assert comparable.unlike(before, on_terms(fails, plan="verify", **{**gate, "cap": 4_096})) == [
+        "cap was 8192 and is 4096"
+    ]
+    farther = {**gate, "first_bad": 9_000, "far": 18_000}
+    assert comparable.unlike(before, on_terms(holds, plan="verify", **farther)) == []
+    assert len(comparable.unlike(before, on_terms(fails, plan="verify", **farther))) == 2
 
 
 @given(st.integers(1, 10**6), st.integers(0, 10**4), st.integers(0, 10**4))

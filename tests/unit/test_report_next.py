@@ -132,10 +132,20 @@ def test_the_printed_line_asks_the_very_same(words: list[str]) -> None:
         finding = replace(SPENT, last_good_output=question.lo, first_bad_output=question.hi)
     else:
         finding = replace(SPENT, last_good=question.lo, first_bad=question.hi)
-    again = told(shlex.split(next_of(run, finding))[1:])
-    assert again.flags == first.flags
+    again = told(shlex.split(next_of(run, finding), comments=True)[1:])
+    assert again.flags == replace(first.flags, max_deaths=first.flags.max_deaths or 12)
     assert again.asked == first.asked | {"trust_lo": True, "trust_hi": True}
     assert (again.suspects, again.controls) == (first.suspects, first.controls)
+
+
+def test_what_ended_for_want_of_deaths_is_not_asked_without_any_again() -> None:
+    run, _ = recorded(told([*BARE, "--max-deaths", "0", "--timeout", "20"]))
+    assert next_of(run, replace(SPENT, last_good=10, first_bad=90)) == (
+        "ctxfuzz bisect --url http://host:8000 --lo 10 --hi 90 --trust-lo --trust-hi --timeout 20"
+        "   # up to 12 engine deaths: without any it cannot go on"
+    )
+    run, _ = recorded(told([*BARE, "--max-deaths", "2"]))
+    assert "--max-deaths 2" in next_of(run, replace(SPENT, last_good=10, first_bad=90))
 
 
 def test_no_flag_of_a_bisect_is_forgotten_and_what_is_usual_is_what_the_command_takes() -> None:

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from xml.etree import ElementTree as ET
 
 import pytest
 
+from fuzzer.cli.exits import exit_of
 from fuzzer.finding import Confidence, Finding, FindingKind, Flaky, Halt
 from fuzzer.model import Corroboration, Observation, Outcome, ProbeSpec, Role
 from fuzzer.report import runs as runs_report
+from fuzzer.report.dossier import Dossier
 from fuzzer.report.finding import finding_object
+from fuzzer.report.html import html
+from fuzzer.report.junit import junit
+from fuzzer.report.markdown import markdown
 from fuzzer.report.next import next_commands
 from fuzzer.report.run import heading, show_object
 from fuzzer.report.summary import Facts, as_text, summary
@@ -20,8 +26,8 @@ from targets.scrape import DraftCounts
 KEYS = (
     "schema ctxfuzz run url model engine started ended elapsed_s finding last_good first_bad last_good_total "
     "first_bad_total axis last_good_output first_bad_output "
-    "first_rejected verified_up_to flaky islands advertised_max_model_len recommended_max_model_len window_unusable "
-    "cause confidence conditions assumes probes canaries deaths death_signatures chain_head reason"
+    "first_rejected verified_up_to flaky islands advertised_max_model_len recommended_max_model_len required "
+    "window_unusable cause confidence conditions assumes probes canaries deaths death_signatures chain_head reason"
 )
 CONDITIONS = "output_tokens draft_tokens concurrency cache content mode stream temperature"
 QUESTION = {
@@ -201,6 +207,55 @@ def test_each_finding_names_the_next_command(finding: Finding, title: str, comma
     lines = text_of(finding).splitlines()
     assert lines[0] == title
     assert lines[lines.index("next:") + 1].strip() == command
+
+
+LIMITED = Finding(FindingKind.CLEAN_LIMIT, "fine", cap=5_000, verified_up_to=4_999)
+
+
+@pytest.mark.parametrize("require", [5_000, 8_000])
+@pytest.mark.parametrize(
+    "finding",
+    [
+        FINDING,
+        replace(FINDING, cap=5_000),
+        LIMITED,
+        replace(LIMITED, halt=Halt.LOST),
+        Finding(FindingKind.NONE, "fine", verified_up_to=7_000),
+        Finding(FindingKind.INCONCLUSIVE, "busy", cap=9_000, halt=Halt.BUSY),
+        Finding(FindingKind.NOT_LENGTH, "wear"),
+    ],
+)
+def test_every_reporter_says_whether_the_required_cap_holds_as_the_exit_code_does(
+    finding: Finding, require: int
+) -> None:
+    run = replace(RUN, record=replace(RUN.record, question={**QUESTION, "require": require}), finding=finding)
+    of = Dossier(run, SEEN, (), (), (), 41.2, "runs.db")
+    code = exit_of(finding, require)
+    words = {0: "it holds", 1: "it does not hold"}.get(code, "undecided")
+    line = f"a cap of {require:,} or more: {words}"
+    assert line in text_of(finding, run=run)
+    assert line in markdown(of).replace("\\", "")
+    assert line in html(of)
+    told = finding_object(run, finding, SEEN, 41.2)["required"]
+    assert told == {"max_model_len": require, "holds": {0: True, 1: False}.get(code)}
+    suite = ET.fromstring(junit(of))
+    assert (suite.get("failures"), suite.get("errors")) == {0: ("0", "0"), 1: ("1", "0")}.get(code, ("0", "1"))
+    case = suite.find("testcase")
+    assert case is not None
+    assert case.get("name") == f"the cap is at least {require:,}"
+    assert ("; the required cap does not hold" in text_of(finding, run=run)) == (code == 1)
+
+
+def test_where_nothing_is_required_nothing_is_said_of_it() -> None:
+    assert finding_object(RUN, FINDING, SEEN, 41.2)["required"] is None
+    assert "required" not in text_of(FINDING)
+
+
+@pytest.mark.parametrize(("was", "failures"), [("death", "0"), ("pass", "1")])
+def test_a_replay_fails_where_its_outcome_does_not_repeat(was: str, failures: str) -> None:
+    record = replace(RUN.record, plan="replay", question={"run": "1m7", "seq": 3, "was": was})
+    suite = ET.fromstring(junit(Dossier(replace(RUN, record=record), SEEN, (), (), (), 1.0, "runs.db")))
+    assert (suite.get("failures"), suite.get("errors")) == (failures, "0")
 
 
 def test_another_database_is_named_and_quoted_in_every_command() -> None:

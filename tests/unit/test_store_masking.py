@@ -155,6 +155,27 @@ def test_a_command_without_a_secret_stays_as_it_is(command: str) -> None:
         "curl -H Authorization:«\\ Bearer\\ pA55-7391» h",
         "(cd /srv; KEY=«pA55-7391» ./restart) || exit 1",
         "./restart --token=«'pA55-7391'» # don't ask",
+        "curl -H 'X-Vault: «pA55-7391»' -H 'Content-Type: application/json' http://h/restart",
+        "curl -sSH X-Vault:«pA55-7391» h",
+        "curl -H'X-Vault: «pA55-7391»' h",
+        "curl --proxy-header 'X-Vault: «pA55-7391»' h",
+        "wget -qO- --header='Private: «pA55-7391»' h",
+        'ssh box "curl -H \\"X-Vault: «pA55-7391\\" h»"',
+        "ssh box \"curl -H 'X-Vault: «pA55-7391»' h\"",
+        "http POST h:8000/restart 'X-Vault: «pA55-7391»' n=5",
+        "curl -X POST 'http://h/restart?t=«pA55-7391»&force=true'",
+        "curl h:8000/restart?wait=1&t=«pA55-7391»",
+        "curl -d '{}' https://hooks.slack.com/«services/T0/B0/pA55-7391»",
+        "curl https://discord.com/api/webhooks/«12/pA55-7391»?wait=true",
+        "curl https://acme.webhook.office.com/«webhookb2/pA55-7391»",
+        "curl https://api.telegram.org/«bot12:pA55-7391/sendMessage»?chat_id=«-100»",
+        "curl https://chat.acme.example/hooks/«xk3j5h6k7l8m9n0p1q2r»",
+        "curl https://acme.example/notify/«Xk3j5H6k7L8m9N0p1Q2r»",
+        'export T=«pA55-7391»; curl -H "A: $T" h',
+        "export U=«pA55-7391»; T=$U; curl 'http://h/restart?t=${T}'",
+        'HOOK=https://hooks.slack.com/«services/pA55-7391»; curl "$HOOK"',
+        "H=«'X-Vault: pA55-7391'»; curl -H \"$H\" h",
+        'P=«pA55-7391»; curl -u "$NAME:$P" h',
     ],
 )
 def test_a_secret_is_found_wherever_the_usual_clients_take_one(marked: str) -> None:
@@ -183,6 +204,14 @@ def test_a_secret_is_found_wherever_the_usual_clients_take_one(marked: str) -> N
         "tmux send-keys -t auth:0 'vllm serve m' Enter",
         "nvidia-smi -r -i 0 && supervisorctl restart vllm",
         "curl -sS --cert /etc/ops.pem -X POST http://h:8000/restart",
+        "curl -H 'Content-Type: application/json' -H 'Accept: */*' -d '{}' -X POST http://h:8000/restart",
+        "curl -H 'Title: vLLM died' -H @/etc/ops.headers http://ntfy.example/ops",
+        "curl 'http://h:2375/containers/vllm/restart?t=5&signal=SIGKILL' && curl 'h/logs?tail=200&follow=false'",
+        "curl -X POST http://h:9000/hooks/redeploy-vllm",
+        "curl -X POST http://h:8000/models/Meta-Llama-3-8B-Instruct/restart?timeout=30s",
+        "docker -H tcp://h:2375 restart vllm; sudo -H -u vllm ./restart",
+        'F=/run/secrets/hook; curl -H "X-Vault: $(cat $F)" -u "$NAME:$(cat $F)" h',
+        "POD=vllm-0; kubectl delete pod $POD; http POST h:8000/restart n=5",
     ],
 )
 def test_the_usual_restarts_hold_no_secret(command: str) -> None:
@@ -191,8 +220,12 @@ def test_the_usual_restarts_hold_no_secret(command: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "unit", ["a-", "key.", "token: ", "key=$(", "'", '"', "'key': ", 'key=\\"', "eyJa-", "-u a:", "<<"]
-)
+    "unit",
+    [
+        "a-", "key.", "token: ", "key=$(", "'", '"', "'key': ", 'key=\\"', "eyJa-", "-u a:", "<<", "-H ", "-H a:",
+        '-H "$', "?a=", "?a=b&", "hooks.slack.com/", "/hooks/", "hooks.a", "aA1_/", "$A ", "A=$B;B=$A -H $A;",
+    ],
+)  # fmt: skip
 def test_the_time_that_it_takes_grows_with_the_command_and_no_faster(unit: str) -> None:
     """As long as the kernel takes one. A square of that is more than a minute."""
     began = time.process_time()
