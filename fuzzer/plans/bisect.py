@@ -17,9 +17,9 @@ from fuzzer.plans.confirm import confirm_bad, confirm_good, confirm_while_fresh,
 from fuzzer.plans.corners import corner, insure, short_corner, unknown_corners
 from fuzzer.plans.interruption import out_of_time, spent, stopped, wait
 from fuzzer.plans.ledger import Ledger
-from fuzzer.plans.limits import near_learnt_limit, near_limit, over_limit
+from fuzzer.plans.limits import near_learnt_limit, near_limit, over_ask, over_limit
 from fuzzer.plans.narrowing import narrow
-from fuzzer.plans.noise import other_cause, outlive, settle_noise
+from fuzzer.plans.noise import at_any_length, other_cause, outlive, settle_noise, tell_apart
 from fuzzer.plans.opening import baseline, verify_lo
 from fuzzer.plans.question import BisectQuestion
 from fuzzer.plans.scan import scan
@@ -49,6 +49,7 @@ LACKING: tuple[Callable[[Ledger], ProbeSpec | Finding | None], ...] = (
     confirm_good,
     confirm_bad,
     outlive,
+    tell_apart,
     settle_axis,
     scan,
     near_limit,
@@ -126,13 +127,14 @@ def _lacking(ledger: Ledger) -> ProbeSpec | Finding:
         if _affordable(ledger, step):
             return step
         halted = halted or bool(unknown_corners(ledger, cap))
-    if not halted and (step := over_limit(ledger)) is not None:
+    if not halted and (step := over_ask(ledger) or over_limit(ledger)) is not None:
         if _affordable(ledger, step):
             return step
         halted = True
     if halted:
         return inconclusive(ledger, Halt.DEATHS, spent(ledger, ledger.question.max_deaths))
-    return conclude(ledger)
+    alike = at_any_length(ledger)
+    return conclude(ledger) if alike is None else not_by_length(ledger, alike)
 
 
 def _affordable(ledger: Ledger, step: ProbeSpec) -> bool:

@@ -11,7 +11,7 @@ from fuzzer.model import Outcome, Role, Side, side_of
 from fuzzer.plans.assumed import assumed, times
 from fuzzer.plans.axis import axis_words, cause_for, left_for_drafts
 from fuzzer.plans.corners import failed_corner, unknown_corners
-from fuzzer.plans.limits import learnt_limit, limit_failure, over_limit_seen, reached_limit
+from fuzzer.plans.limits import asked_failure, learnt_limit, limit_failure, over_limit_seen, reached_limit
 from fuzzer.plans.scan import Island, ground_below, islands, lowest_failing
 from fuzzer.plans.speculation import speculation_off_from
 from fuzzer.recommend import cap_below, confidence_of, flaky
@@ -40,7 +40,7 @@ def cap_of(ledger: Ledger, *, halted: bool) -> int | None:
     if bounds.first_bad is not None:
         return covered if limit_failure(ledger) else learnt_limit(ledger) or covered
     beyond = over_limit_seen(ledger)
-    clean = beyond is None or beyond.outcome is Outcome.REJECTED
+    clean = (beyond is None or beyond.outcome is Outcome.REJECTED) and asked_failure(ledger) is None
     return question.limit if reached_limit(ledger) and clean else None
 
 
@@ -108,6 +108,10 @@ def _verdict(ledger: Ledger) -> tuple[FindingKind, str]:
     bounds, question = ledger.bounds, ledger.question
     if bounds.first_bad is not None:
         return _boundary(ledger, bounds.first_bad)
+    if (asked := asked_failure(ledger)) is not None:
+        much = f"{asked.length} tokens that ask for {asked.spec.output_tokens} more, which is past it, do"
+        advice = "no lower limit mends that, but a proxy that refuses or cuts such a max_tokens"
+        return FindingKind(asked.outcome.value), f"nothing fails below the limit, but {much}: {asked.reason}; {advice}"
     beyond = over_limit_seen(ledger)
     if not reached_limit(ledger) or beyond is None:
         unit = "output" if question.is_turned else "prompt"

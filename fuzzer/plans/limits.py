@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fuzzer.model import Observation, ProbeSpec, Role, Side, side_of
+from fuzzer.model import Observation, Outcome, ProbeSpec, Role, Side, side_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,10 +35,37 @@ def reached_limit(ledger: Ledger) -> bool:
     return not any(ledger.at(*point).refusals for point in corners_below(ledger, question.limit))
 
 
+def over_ask(ledger: Ledger) -> ProbeSpec | None:
+    """A prompt that fits and asks for more output than does, where nothing failed: servers refuse that, or give what
+    fits, and some die of it. Clients that leave a large max_tokens as it is ask so all the time.
+    """
+    point = _over_asked(ledger)
+    if point is None or ledger.has_asked(*point):
+        return None
+    reason = "does the engine survive a prompt that asks for more output than fits?"
+    return ledger.question.spec(point[0], Role.CORNER, reason, output_tokens=point[1])
+
+
+def asked_failure(ledger: Ledger) -> Observation | None:
+    """The prompt that asked for more output than fits, if the engine failed over it. To give less is no failure."""
+    point = _over_asked(ledger)
+    failures = [] if point is None else ledger.at(*point).all_failures
+    return next((seen for seen in failures if seen.outcome in {Outcome.DEATH, Outcome.HANG, Outcome.ERROR}), None)
+
+
+def _over_asked(ledger: Ledger) -> tuple[int, int] | None:
+    question = ledger.question
+    if question.limit is None or question.limit <= question.output_tokens or not reached_limit(ledger):
+        return None
+    return question.limit - question.output_tokens, 2 * question.output_tokens
+
+
 def over_limit(ledger: Ledger) -> ProbeSpec | None:
     """One prompt just above the advertised limit, last: builds exist that hang after a clean refusal."""
     question = ledger.question
     if not reached_limit(ledger) or question.limit is None or Role.OVER_LIMIT in ledger.by_role:
+        return None
+    if asked_failure(ledger) is not None:
         return None
     reason = "is a prompt above the limit refused, and the engine well after it?"
     return question.spec(question.limit + 1, Role.OVER_LIMIT, reason, output_tokens=1)

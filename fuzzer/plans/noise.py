@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fuzzer.model import ProbeSpec, Role, Side, side_of
-from fuzzer.plans.wear import died_alone, kills_the_old, worn
+from fuzzer.model import Outcome, ProbeSpec, Role, Side, side_of
+from fuzzer.plans.wear import SORTED, died_alone, kills_the_old, worn
 
 if TYPE_CHECKING:
+    from fuzzer.model import Observation
     from fuzzer.plans.ledger import Ledger
+    from fuzzer.plans.tally import Tally
 
+BY_CHANCE = 0.02  # so seldom would as many of all failures come on the longer prompts, were the length nothing to them
+MOST_ASKED = 20  # times, to tell a length from those below it
 LONGEST_LIFE = 100  # nobody waits for longer than so many requests to tell wear from chance
 
 
@@ -48,6 +53,67 @@ def outlive(ledger: Ledger) -> ProbeSpec | None:
     return ledger.question.spec(bounds.last_good, Role.CONFIRM_GOOD, reason)
 
 
+def tell_apart(ledger: Ledger) -> ProbeSpec | None:
+    """first_bad again, where failures are noisy, until it is seen to fail more often than shorter prompts do."""
+    first_bad = ledger.bounds.first_bad
+    if first_bad is None or _is_steeper(ledger):
+        return None
+    tally = ledger.at(first_bad)
+    if len(tally.passes) + len(tally.failures) >= MOST_ASKED:
+        return None
+    reason = f"it failed {len(tally.failures)} times: more often than shorter prompts would by chance?"
+    return ledger.question.spec(first_bad, Role.CONFIRM_BAD, reason)
+
+
+def at_any_length(ledger: Ledger) -> str | None:
+    """A sentence: prompts from first_bad on failed no more often than shorter ones did."""
+    first_bad = ledger.bounds.first_bad
+    if first_bad is None or _is_steeper(ledger):
+        return None
+    below, above = _counts(ledger, first_bad)
+    words = "{} of {} probes below {} tokens failed, and {} of {} from there on: no more than chance explains"
+    return words.format(below.failed, below.sent, first_bad, above.failed, above.sent)
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Of so many probes so many failed. `found`: failures that the search had to meet before it looked closer."""
+
+    sent: int
+    failed: int
+    found: int
+
+
+def _counts(ledger: Ledger, first_bad: int) -> tuple[Counts, Counts]:
+    """Below first_bad, but for islands, and from there on."""
+    points = [(length, tally) for length, tally in ledger.line() if length not in ledger.islands]
+    below, above = (
+        [tally for length, tally in points if (length >= first_bad) is is_above] for is_above in (False, True)
+    )
+    return _counted(below), _counted(above)
+
+
+def _counted(tallies: list[Tally]) -> Counts:
+    failed = [len(tally.failures) for tally in tallies]
+    return Counts(sum(len(tally.passes) for tally in tallies) + sum(failed), sum(failed), sum(map(bool, failed)))
+
+
+def _is_steeper(ledger: Ledger) -> bool:
+    """Do prompts from first_bad on fail clearly more often than shorter ones?
+
+    Each length above is known by a failure that it was chosen for: that one says nothing of the rate.
+    """
+    first_bad = ledger.bounds.first_bad
+    if first_bad is None or not ledger.bounds.noisy or ledger.at(first_bad).refusals:
+        return True
+    below, above = _counts(ledger, first_bad)
+    from scipy.stats import hypergeom  # noqa: PLC0415  (a second to load)
+
+    failed, sent = above.failed - above.found, above.sent - above.found
+    chance = hypergeom.sf(failed - 1, sent + below.sent, failed + below.failed, sent)
+    return bool(chance <= BY_CHANCE)
+
+
 @dataclass(frozen=True, slots=True)
 class OtherCause:
     """Why failures do not follow the length, and which of them say nothing about theirs, by their `seq`."""
@@ -74,20 +140,32 @@ def _of_lives(ledger: Ledger, why: str) -> OtherCause:
 
 
 def _poison(ledger: Ledger) -> OtherCause | None:
-    """After its first failure this life failed everything, also what had passed before."""
+    """After its first failure this life failed everything, also what had passed before: or all that is as long."""
     evidence, fail_on = ledger.evidence, ledger.question.fail_on
+    sides = [side_of(seen.outcome, fail_on) for seen in evidence]
     life = evidence[-1].incarnation
-    bad = [
-        at
-        for at, seen in enumerate(evidence)
-        if seen.incarnation == life and side_of(seen.outcome, fail_on) is Side.BAD
-    ]
-    if not bad or len(bad) < len(evidence) - bad[0]:
+    first = next(
+        (at for at, seen in enumerate(evidence) if seen.incarnation == life and sides[at] is Side.BAD), len(evidence)
+    )
+    before = [seen.length for seen, side in zip(evidence[:first], sides, strict=False) if side is Side.GOOD]
+    after = list(zip(evidence[first + 1 :], sides[first + 1 :], strict=True))
+    failed = [seen for seen, side in after if side is Side.BAD]
+    again = [seen.length for seen in failed if seen.length <= max(before, default=0)]
+    if len(again) < 2:
         return None
-    before = [seen.length for seen in evidence[: bad[0]] if side_of(seen.outcome, fail_on) is Side.GOOD]
-    after = evidence[bad[0] + 1 :]
-    if sum(seen.length <= max(before, default=0) for seen in after) < 2:
+    if len(failed) < len(after) and not _turned_at_once(before, after, min(again)):
         return None
-    first = evidence[bad[0]].length
-    why = f"after its first failure, at {first} tokens, the engine failed all, also what had passed before"
-    return OtherCause(why, frozenset(seen.seq for seen in after))
+    length = evidence[first].length
+    why = f"after its first failure, at {length} tokens, the engine failed all, also what had passed before"
+    if all(seen.outcome is Outcome.ERROR and seen.canaries for seen in failed):
+        since = f"since the failure at {length} tokens lengths fail that had passed before"
+        why = f"{since}, and short prompts still pass: what serves the long ones is away, or broken by that failure"
+    return OtherCause(why, frozenset(seen.seq for seen in failed))
+
+
+def _turned_at_once(before: list[int], after: list[tuple[Observation, Side]], shortest: int) -> bool:
+    """Of prompts from `shortest` on, did all pass before and none since, and so many that chance will not do?"""
+    longer = [side for seen, side in after if seen.length >= shortest]
+    passed = sum(length >= shortest for length in before)
+    is_sorted = all(side is Side.BAD for side in longer)
+    return is_sorted and math.comb(passed + len(longer), passed) >= SORTED

@@ -12,14 +12,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fuzzer.finding import Finding, FindingKind, Halt
-from fuzzer.model import ProbeSpec
+from fuzzer.model import ProbeSpec, Role
 from fuzzer.plans.confirm import settle_doubt
 from fuzzer.plans.interruption import out_of_time, stopped, wait
 from fuzzer.plans.ledger import Ledger
 from fuzzer.plans.narrowing import is_closed, narrow
 from fuzzer.plans.opening import baseline, verify_lo
 from fuzzer.plans.turned import turned, turned_seen
-from fuzzer.plans.warmth import hits_are_missing, prime
+from fuzzer.plans.warmth import SERVED, hits_are_missing, prime, proven_length
 from fuzzer.recommend import cap_below
 
 if TYPE_CHECKING:
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from fuzzer.plans.question import BisectQuestion
 
 COLD_DEATHS = 3  # left for the cold search: first_bad, its confirmation, and one if they do not agree
-
-SERVED = 0.9  # of a prompt: what is read anew beside it is the rest of a block, or little more
 
 
 class Stages:
@@ -77,7 +75,7 @@ def scouted_next(ledger: Ledger) -> ProbeSpec | None:
         return None
     if (again := wait(ledger)) is not None:
         return again
-    steps = (need(ledger) for need in (baseline, verify_lo, settle_doubt, narrow))
+    steps = (need(ledger) for need in (baseline, verify_lo, settle_doubt, narrow, vouch))
     step = next((step for step in steps if step is not None), None)
     if step is None or isinstance(step, Finding):
         return None
@@ -86,50 +84,90 @@ def scouted_next(ledger: Ledger) -> ProbeSpec | None:
 
 def with_scouted(finding: Finding, scout: Ledger) -> Finding:
     """The finding of the cold search, and what the warm one came to."""
-    warm, cap = scout.bounds, finding.cap
-    reason = f"{finding.reason}; {_scouted_words(scout, finding)}"
-    if warm.first_bad is None:
-        return replace(finding, reason=reason)
-    assumes = finding.assumes
-    if cap is not None and warm.first_bad <= cap:
+    finding = replace(finding, reason=f"{finding.reason}; {_scouted_words(scout, finding)}")
+    bad = _warm_bad(scout)
+    if bad is None or (finding.first_bad is not None and finding.first_bad <= bad):
+        return finding  # a cold prompt fails as soon: that explains it
+    return _not_cold_alone(finding, scout, bad)
+
+
+def _not_cold_alone(finding: Finding, scout: Ledger, bad: int) -> Finding:
+    """Where a warm prompt failed that a cold one would not, nothing is vouched for past the hits that passed, and no
+    limit or top is reached in peace.
+    """
+    proven, cap, reached = _proven(scout), finding.cap, finding.verified_up_to
+    if reached is not None and reached > proven:
+        finding = replace(finding, verified_up_to=proven or None)
+    if cap is not None and cap > (ground := _cap_of(scout, proven) or 0):
         said = (
-            f"a cap of {cap} would hold cold; it is lower since {warm.first_bad} failed on a warm prefix, unconfirmed"
+            f"a cap of {cap} would hold cold; it is lower since {bad} failed on a warm prefix, unconfirmed"
+            f"{_beyond(proven, bad)} (`--cache warm` bisects that edge)"
         )
-        assumes = (*assumes, f"{said} (`--cache warm` bisects that edge)")
-        cap = _below(scout)
-    told = replace(finding, reason=reason, assumes=assumes, cap=cap)
-    return _not_cold_alone(told, warm.first_bad)
-
-
-def _not_cold_alone(finding: Finding, warm_bad: int) -> Finding:
-    """Nothing is vouched for from where a warm prompt failed, and no limit or top is reached in peace past that."""
-    reached = finding.verified_up_to
-    if reached is None or reached < warm_bad:
-        return finding
-    finding = replace(finding, verified_up_to=warm_bad - 1)
-    if finding.kind not in {FindingKind.NONE, FindingKind.CLEAN_LIMIT}:
+        finding = replace(finding, cap=ground or None, assumes=(*finding.assumes, said))
+    if reached is None or reached < bad or finding.kind not in {FindingKind.NONE, FindingKind.CLEAN_LIMIT}:
         return finding
     reason = f"cold, {finding.reason} (`--cache warm` bisects that edge)"
     return replace(finding, kind=FindingKind.INCONCLUSIVE, halt=Halt.CONTRADICTION, reason=reason)
 
 
-def _below(scout: Ledger) -> int | None:
-    """The cap that the warm edge leaves: what failed but once is not recommended for want of a second time."""
-    good = scout.verified()
-    margin = scout.draft_tokens or 0
-    return None if good is None else cap_below(good, round_to=scout.question.round_to, margin=margin)
+def _warm_bad(scout: Ledger) -> int | None:
+    """The shortest warm prompt that failed."""
+    return next((length for length, tally in scout.line() if tally.failures), None)
+
+
+def _proven(scout: Ledger) -> int:
+    """Up to which length a warm prompt holds, whatever the cache serves of it; 0: none is known to.
+
+    A failure does not tell how much of it was served: what kills may be its length, or what came out of the cache.
+    """
+    passed = [proven_length(scout, seen) for _, tally in scout.line() for seen in tally.passes]
+    bad = _warm_bad(scout)
+    return min([max(passed, default=0), *([] if bad is None else [bad - 1])])
+
+
+def _cap_of(scout: Ledger, proven: int) -> int | None:
+    """The cap that the warm ground leaves: what failed but once is not recommended for want of a second time."""
+    return cap_below(proven, round_to=scout.question.round_to, margin=scout.draft_tokens or 0)
+
+
+def _beyond(proven: int, bad: int) -> str:
+    """A clause on the ground between the two, of which nothing tells."""
+    if proven == bad - 1:
+        return ""
+    return f", and no prompt longer than {proven} passed out of the cache" if proven else ", and none passed out of it"
+
+
+def vouch(ledger: Ledger) -> ProbeSpec | None:
+    """last_good once more, out of the cache: it may have passed since most of it was read anew."""
+    good = ledger.bounds.last_good
+    if good is None or _proven(ledger) >= good or any(map(ledger.could_be_served, ledger.at(good).passes)):
+        return None
+    return ledger.question.spec(good, Role.SEARCH, "does it pass when all of it comes out of the cache?")
 
 
 def _scouted_words(scout: Ledger, finding: Finding) -> str:
-    warm = scout.bounds
+    warm, bad = scout.bounds, _warm_bad(scout)
     if not _is_settled(scout):
-        return f"a warm prefix gave no hint: {_given_up(scout)}"
+        return _unsettled_words(scout, bad)
     anew = _read_anew(scout)
     if (warm.last_good, warm.first_bad) == (finding.last_good, finding.first_bad):
         return f"on a warm prefix it is the same{anew}"
     good = "nothing passes" if warm.last_good is None else f"{warm.last_good} passes{anew}"
-    bad = "nothing longer fails" if warm.first_bad is None else f"{warm.first_bad} does not"
-    return f"on a warm prefix another edge was seen, unconfirmed: {good}, {bad}"
+    failed = "nothing longer fails" if warm.first_bad is None else f"{warm.first_bad} does not"
+    return f"on a warm prefix another edge was seen, unconfirmed: {good}, {failed}"
+
+
+def _unsettled_words(scout: Ledger, bad: int | None) -> str:
+    if bad is None:
+        return f"a warm prefix gave no hint: {_given_up(scout)}"
+    tally = scout.at(bad)
+    served = {scout.could_be_served(seen) for seen in tally.passes}
+    if served == {False} and all(map(scout.could_be_served, tally.failures)):
+        return f"on a warm prefix another edge was seen, unconfirmed: {bad} passes read anew, and not out of the cache"
+    if scout.bounds.noisy:
+        return f"a warm prefix gave no hint: {_given_up(scout)}"
+    good = "" if scout.verified() is None else f"{scout.verified()} passes{_read_anew(scout)}, "
+    return f"on a warm prefix an edge was seen, and not settled, for {_given_up(scout)}: {good}{bad} does not"
 
 
 def _read_anew(scout: Ledger) -> str:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from fuzzer.model import Observation, Outcome
     from fuzzer.plans.ledger import Ledger
 
+SERVED = 0.9  # of a prompt that was read before: what is read anew beside it is the rest of a block, or little more
 UNPRIMED = frozenset({Role.BASELINE, Role.PRIME, Role.OVER_LIMIT})
 
 
@@ -55,6 +56,18 @@ def hits_are_missing(ledger: Ledger) -> bool:
     return bool(served) and not any(served)
 
 
+def proven_length(ledger: Ledger, seen: Observation) -> int:
+    """Up to which length no warm prompt can have more of it out of the cache than this one had, which passed. 0: none.
+
+    A cache serves all but the last token at most. Of what it could serve whole it serves all but the rest of a block.
+    """
+    hit = seen.cached_tokens or 0
+    if seen.spec.cache == "cold" or not hit:
+        return 0
+    is_whole = ledger.could_be_served(seen) and hit >= SERVED * seen.length
+    return seen.length if is_whole else min(seen.length, hit + 1)
+
+
 def hit_words(ledger: Ledger) -> str | None:
     """A sentence on whether warm prompts were served by the prefix cache; None where none was sent."""
     told = [served for served in _served(ledger) if served is not None]
@@ -65,7 +78,21 @@ def hit_words(ledger: Ledger) -> str | None:
         )
     if not any(told):
         return "the prefix cache served no warm prompt: they were read as cold ones are"
-    return f"hits are proven: the prefix cache served {sum(told)} of {len(told)} warm prompts"
+    return f"hits are proven: the prefix cache served {sum(told)} of {len(told)} warm prompts{_but_at_the_edge(ledger)}"
+
+
+def _but_at_the_edge(ledger: Ledger) -> str:
+    """A clause on a warm last_good of which the cache served less than it could: more of it was not seen to pass."""
+    good = ledger.bounds.last_good
+    passes = [] if good is None else ledger.at(good).passes
+    if (
+        ledger.question.sent_cache == "cold"
+        or any(proven_length(ledger, seen) == good for seen in passes)
+        or not passes
+    ):
+        return ""
+    hit = max(seen.cached_tokens or 0 for seen in passes)
+    return f", but no more than {hit} tokens of {good}: whether more of it holds is not known"
 
 
 def _served(ledger: Ledger) -> Iterable[bool | None]:

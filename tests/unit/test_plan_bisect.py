@@ -468,6 +468,16 @@ def test_what_was_abandoned_is_asked_again_but_not_for_ever() -> None:
     assert played.finding.halt is Halt.LOST
 
 
+def test_answers_that_show_nothing_are_not_called_missing() -> None:
+    def cached(number: int, seen: Observation) -> Observation:
+        return replace(seen, outcome=Outcome.ABANDONED, next_step="switch the cache off") if number >= 3 else seen
+
+    played = play(bisect(BisectQuestion(lo=LO, hi=HI)), _disturbed(World(), cached))
+    assert played.finding.halt is Halt.PROXY
+    assert "switch the cache off" in played.finding.reason
+    assert "could be had" not in played.finding.reason
+
+
 def test_an_engine_that_stays_away_keeps_its_bracket() -> None:
     played = run(World(prompt_above(65_536), revives=False), lo=60_000, hi=70_000, strategy="halving")
     assert edge(played)[:3] == (FindingKind.INCONCLUSIVE, 60_000, 70_000)
@@ -535,7 +545,7 @@ def test_failures_of_a_poisoned_engine_are_thrown_away(strategy: str) -> None:
     assert played.finding.kind is FindingKind.NOT_LENGTH
     first = next(seen.length for seen in played.log if seen.outcome is Outcome.ERROR)
     assert played.finding.first_bad == first
-    assert "failed all" in played.finding.reason
+    assert f"since the failure at {first} tokens lengths fail that had passed before" in played.finding.reason
     assert played.finding.cause is None
 
 

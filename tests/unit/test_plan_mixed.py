@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -9,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fuzzer.cli.exits import holds
 from fuzzer.finding import FindingKind, Halt
 from fuzzer.model import Observation, Outcome, Role
 from fuzzer.plans.bisect import BisectQuestion, bisect
 from fuzzer.plans.forecast import bracket_of, forecast
 from fuzzer.plans.scout import Stages
+from fuzzer.report.required import holds
 from tests.unit.worlds import Played, Rule, World, any_of, cold_above, flaky_above, play, prompt_above, warm_above
 
 QUESTION = BisectQuestion(lo=8_000, hi=300_000, cache="mixed")
@@ -84,11 +85,31 @@ def test_a_cap_never_admits_what_failed_warm_and_says_why_it_is_lower() -> None:
     assert any("lower since 50001 failed on a warm prefix" in words for words in finding.assumes)
 
 
-def test_a_warm_length_that_was_mostly_read_anew_is_said_to_be() -> None:
-    """It takes 90,000 tokens out of the cache to kill: much longer prompts pass, as long as less of them is in it."""
-    reason = run(lambda request: Outcome.DEATH if request.hit > 90_000 else None).finding.reason
-    assert "98306 passes (with 81920 tokens from the cache, the rest read anew), 98307 does not" in reason
+@pytest.mark.parametrize("most", [5, 6, 7, 8, 12, 40])
+@pytest.mark.parametrize("edge", [60_000, 90_000, 123_456])
+@pytest.mark.parametrize("cold_edge", [95_000, 150_000, 10**9])
+def test_no_ground_is_claimed_beyond_the_hits_that_passed(edge: int, cold_edge: int, most: int) -> None:
+    """So many tokens out of the cache kill: much longer prompts pass, as long as less of them is in it."""
+    world = any_of(cold_above(cold_edge), lambda request: Outcome.DEATH if request.hit > edge else None)
+    played = run(any_of(prompt_above(cold_edge), world), max_deaths=most)
+    finding = played.finding
+    met = any(seen.deaths and seen.spec.cache == "warm" and seen.length <= cold_edge for seen in played.log)
+    assert not met or (finding.cap or 0) <= edge + 16
+    assert not met or (finding.verified_up_to or 0) <= edge + 16
+    assert not (met and finding.kind in {FindingKind.NONE, FindingKind.CLEAN_LIMIT})
+    assert played.deaths <= most
+
+
+def test_a_warm_length_that_passes_only_where_it_is_read_anew_is_said_to() -> None:
+    finding = run(lambda request: Outcome.DEATH if request.hit > 90_000 else None).finding
+    assert "another edge was seen, unconfirmed: 98306 passes read anew, and not out of the cache" in finding.reason
     assert "read anew" not in run(prompt_above(100_000)).finding.reason
+
+
+def test_an_edge_that_the_scout_had_to_leave_open_is_told() -> None:
+    reason = run(warm_above(100_000), max_deaths=4).finding.reason
+    assert "an edge was seen, and not settled, for the last 3 deaths of --max-deaths are the cold search's" in reason
+    assert re.search(r": \d+ passes.*, \d+ does not", reason)
 
 
 def test_a_claim_rests_on_cold_prompts_alone() -> None:
@@ -105,7 +126,7 @@ def test_a_claim_rests_on_cold_prompts_alone() -> None:
     ("world", "why"),
     [
         (World(prompt_above(100_000), shows_hits=False), "the prefix cache was not seen to serve it"),
-        (World(flaky_above(100_000, 0.5), seed=2), "its failures contradict each other"),
+        (World(flaky_above(100_000, 0.5), seed=1), "its failures contradict each other"),
     ],
 )
 def test_without_a_hint_it_simply_goes_on_cold(world: World, why: str) -> None:

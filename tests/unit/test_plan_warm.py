@@ -122,6 +122,12 @@ def test_a_cache_that_serves_nothing_is_said() -> None:
     assert "served no warm prompt" in str(hit_words(Ledger(QUESTION, log)))
 
 
+def test_a_last_good_of_which_the_cache_served_a_part_is_said() -> None:
+    log = [replace(seen, cached_tokens=min(seen.cached_tokens or 0, 60_000)) for seen in run(prompt_above(100_000)).log]
+    assert "but no more than 60000 tokens of 100000: whether" in str(hit_words(Ledger(QUESTION, log)))
+    assert "no more than" not in str(hit_words(Ledger(QUESTION, run(prompt_above(100_000)).log)))
+
+
 def test_cold_questions_prime_nothing_and_say_nothing_of_hits() -> None:
     played = run(prompt_above(100_000), cache="cold")
     assert Role.PRIME not in {seen.spec.role for seen in played.log}
