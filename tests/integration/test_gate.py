@@ -195,7 +195,7 @@ async def test_a_gate_that_was_interrupted_writes_its_file_when_it_goes_on(
             with anyio.fail_after(60):
                 while b"#1 " not in await process.stderr.receive():
                     pass
-            process.send_signal(signal.SIGINT)
+            process.send_signal(signal.SIGTERM)
             assert await process.wait() == 130
         assert ET.fromstring(gate.read_text()).get("errors") == "1"
         with History.open(tmp_path / "runs.db") as history:

@@ -89,7 +89,7 @@ async def test_an_interruption_before_it_goes_on_names_the_run(tmp_path: Path) -
         words = [*CTXFUZZ, "resume", run, "--json"]
         async with await anyio.open_process(words, cwd=tmp_path, env=environment()) as child:
             await asked.wait()
-            child.send_signal(signal.SIGINT)
+            child.send_signal(signal.SIGTERM)
             with anyio.fail_after(20):
                 assert child.stdout is not None
                 said = b"".join([chunk async for chunk in child.stdout])
