@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
 
+from fuzzer.errors import Interrupted
 from fuzzer.evidence import Canary
 from fuzzer.garble import garbled, spoken
+from fuzzer.heed import unless
 from fuzzer.model import Baseline
 from fuzzer.prompts.errors import TokenizerLost
 from fuzzer.watch import ABSENT_S
@@ -21,6 +24,8 @@ from targets.base import Generation
 from targets.bodies import visible
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from fuzzer.prompts import PromptSource
     from fuzzer.prompts.recipe import Recipe
     from targets.base import Prompt, Reply, Target
@@ -28,7 +33,8 @@ if TYPE_CHECKING:
 TOKENS_IN = 16
 TOKENS_OUT = 8
 DOUBTS = 3  # times that a garbled canary is asked again before it is believed
-DRAIN_INTERVAL_S = 1.0  # from one canary to the next, at least, while a queue drains
+DRAIN_INTERVAL_S = 1.0  # from one canary to the next, at least, while a queue drains; each time twice as long
+LONGEST_DRAIN_INTERVAL_S = 10.0
 
 
 async def sing(
@@ -56,24 +62,38 @@ async def sing(
 
 
 async def outlast(
-    target: Target, prompts: PromptSource, recipe: Recipe, deadline_s: float, yardstick: Baseline | None = None
+    target: Target,
+    prompts: PromptSource,
+    recipe: Recipe,
+    deadline_s: float,
+    yardstick: Baseline | None = None,
+    *,
+    stop: anyio.Event,
+    tell: Callable[[Canary], None],
 ) -> Canary:
-    """The canary of an engine that may still be at work for us, though a proxy has given up on that.
+    """The canary of an engine that may still be at work, though whoever is on the way does not wait for it.
 
-    It waits in the same queue, and the same proxy gives up on it: that says nothing of the engine. So it is asked again
-    for as long as one of its own that hangs would be waited for, `deadline_s` seconds in all.
+    It waits in the same queue, and is given up on too: that says nothing of the engine. So it is asked again for as
+    long as one of its own that hangs would be waited for, `deadline_s` seconds in all. `tell` hears of each one before
+    the last. Raises Interrupted where `stop` is set meanwhile.
     """
-    began, turn = time.monotonic(), 0
+    began, turn, interval_s = time.monotonic(), 0, DRAIN_INTERVAL_S
     while True:
         left_s = deadline_s - (time.monotonic() - began)
-        asked = replace(recipe, head=f"{recipe.head}/drain-{turn}") if turn else recipe
-        canary = await sing(target, prompts, asked, left_s, yardstick)
-        pause_s = max(0.0, DRAIN_INTERVAL_S - canary.duration_s)
+        asked = replace(recipe, head=f"{recipe.head}/drain-{turn}")
+        began_s = time.monotonic()
+        try:
+            canary = await unless(stop, partial(sing, target, prompts, asked, left_s, yardstick))
+        except Interrupted:
+            tell(Canary(ok=False, duration_s=time.monotonic() - began_s, fault="interrupted"))
+            raise
+        pause_s = max(0.0, interval_s - canary.duration_s)
         left_s = deadline_s - (time.monotonic() - began)
         if not canary.given_up_on or left_s <= pause_s + canary.duration_s:
             return canary
-        await anyio.sleep(pause_s)
-        turn += 1
+        tell(canary)
+        await unless(stop, partial(anyio.sleep, pause_s))
+        turn, interval_s = turn + 1, min(2 * interval_s, LONGEST_DRAIN_INTERVAL_S)
 
 
 async def _doubted(target: Target, prompts: PromptSource, recipe: Recipe, deadline_s: float, first: Canary) -> Canary:
@@ -113,12 +133,14 @@ async def ask(target: Target, prompt: Prompt, tokens_out: int, deadline_s: float
 
 def _read(target: Target, reply: Reply, took: float) -> Canary:
     ok = reply.status == 200 and reply.error is None and reply.complete and (reply.events > 0 or bool(reply.text))
+    sign = target.proxy_sign(reply)
     return Canary(
         ok=ok,
         duration_s=took,
         status=reply.status,
         fault=str(reply.fault or ""),
         busy=not ok and target.overload(reply) is not None,
+        given_up_on=not ok and sign is not None and sign.kind == "deadline",
         error=(reply.error.message if reply.error else visible(reply.excerpt))[:200] if not ok else "",
         text=reply.text[:200],
         garble=(garbled(reply.text, spoken(reply, TOKENS_OUT), Baseline()) or "") if ok else "",

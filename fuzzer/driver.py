@@ -1,4 +1,4 @@
-"""Pumps a plan: commit the intent, probe, commit the outcome, then tell the listeners and the plan.
+"""How are a plan's questions put? Commit the intent, probe, commit the outcome, then tell the listeners and the plan.
 
 Invariant: at every moment the journal holds everything that was observed, and an intent for everything that may have
 been sent. So a kill -9 loses nothing, and a resumed run is a replay of the journal into a fresh plan.
@@ -52,7 +52,9 @@ def at_once(_spec: ProbeSpec) -> AbstractAsyncContextManager[None]:
 
 
 class Journal(comeback.Journal, Protocol):
-    """Where a run is recorded. Every call has reached the disk when it returns."""
+    """Where a run is recorded. Every call that tells it something has reached the disk when it returns."""
+
+    def engines(self) -> Sequence[Scrape]: ...
 
     def intend(self, prepared: Prepared, started_s: float) -> None: ...
 
@@ -84,6 +86,7 @@ class Driver:
         self._began = self.clock()
         self._account = Account(self.journal, self.emit, self.now, self.rig.settings.max_deaths)
         self._lives = Lives(self.known, replicas=self.rig.replicas)
+        self._lives.recall(self.journal.engines())
         self._comeback = Comeback(self.run, self.rig, self.journal, self._account, self._lives, self.emit, self.now)
 
     def now(self) -> float:
@@ -186,7 +189,12 @@ class Driver:
             evidence = await gather_unsent(self.rig, prepared, instead, self.standing, tell)
             return evidence, self._untokenized.lost(evidence)
         evidence = await gather(self.rig, prepared, self.standing, tell)
-        late = await look_again(self.rig, self.standing) if self._lives.doubts(evidence) else []
+        late: Sequence[Scrape | None] = ()
+        if self._lives.doubts(evidence):
+            try:
+                late = await look_again(self.rig, self.standing)
+            except Interrupted:  # whether it was a restart, nobody can tell
+                evidence = replace(evidence, cancelled=True)
         evidence = self._met(evidence, late)
         return evidence, with_poison(judge(evidence), evidence)
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from targets.base import Health, ProxySign, Refusal, Reply
     from targets.scrape import DraftCounts, Scrape
 
-DEADLINE_STATUS = {408, 504, 524}  # a proxy has waited for long enough
-
 
 @dataclass(frozen=True, slots=True)
 class Canary:
@@ -30,14 +28,10 @@ class Canary:
     fault: str = ""
     timed_out: bool = False
     busy: bool = False  # turned away as busy: somebody is at home
+    given_up_on: bool = False  # whoever is on the way did not wait for the engine any longer: that says nothing of it
     error: str = ""
     text: str = ""
     garble: str = ""
-
-    @property
-    def given_up_on(self) -> bool:
-        """True where a proxy's deadline answered for the engine."""
-        return self.status in DEADLINE_STATUS
 
     @property
     def garbled(self) -> bool:
@@ -75,6 +69,7 @@ class Evidence:
     peak_running: float = 0.0  # most requests in the batch that a poll saw while ours was open
     draft: DraftCounts | None = None  # of this request: from the reply, else counted between `before` and `after`
     canary: Canary | None = None
+    drained: tuple[Canary, ...] = ()  # those before it that a proxy gave up on
     baseline: Baseline | None = None
     limit: int | None = None
     longest_total: int = 0  # prompt + output tokens of the longest answer of this run that came whole
@@ -83,7 +78,7 @@ class Evidence:
     replicas: bool = False  # more than one process behind the URL: metrics are no evidence
     several: str = ""  # what showed in the middle of the run that these are there, where none were at its begin
     served_before: bool = False  # a canary sang, or the engine was seen to be back, right before this probe
-    took_its_word: bool = False  # a 503 was taken for overload by its words alone, and as much has not passed since
+    took_its_word: bool = False  # a 503 of no more was taken for overload by its words alone, and no such has passed
     companions: int = 0  # requests of our own that were in flight beside it
     companion_requests: int = 0  # how many these were in all, one after the other
     companion_faults: tuple[str, ...] = ()  # how those of them ended that the engine failed

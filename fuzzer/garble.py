@@ -22,6 +22,7 @@ _WORD = re.compile(r"\w+(?:['\u2019]\w+)*|[^\w\s]+")  # no more of them than tok
 _LEAKED = re.compile(
     r"<\|[^|<>\s]{1,48}\|>|<(?:pad|unk|mask|bos|eos|s|/s|unused\d{1,5})>|\[(?:PAD|UNK|MASK|CLS|SEP)\]|<0x[0-9A-F]{2}>"
 )
+_INDENT = re.compile(r"\n{1,2}[ \t]{1,40}")
 _NAN = re.compile(r"^\W*(?:nan\W*){2,}$", re.IGNORECASE)
 # Decoding that breaks some tokens in says good words first, then one token to the end. All of it must hold:
 LONGEST_UNIT = 40  # characters: longer than nearly every token, special ones among them
@@ -52,15 +53,20 @@ def garbled(text: str, tokens: int, baseline: Baseline) -> str | None:
         return "the answer is NaN"
     if not baseline.leaks and leaks(text):
         return "the answer is special tokens for the most part"
-    return None if baseline.repeats else _loop(text, tokens)
+    return None if baseline.repeats else _loop(text, tokens, may_end_in_blanks=baseline.runs_out)
 
 
 def repeats(text: str) -> bool:
     """True where a good text says a word four times in a row, or would be taken for one token over and over itself.
 
-    Such a model loops by nature. So does one whose good text runs out in blanks.
+    Such a model loops by nature.
     """
-    return bool(_blanks(text) >= USUAL_BLANKS or _RUN.search(text[:2048]) or _ONE_UNIT.fullmatch(text[:2048]))
+    return bool(_RUN.search(text[:2048]) or _ONE_UNIT.fullmatch(text[:2048]))
+
+
+def runs_out(text: str) -> bool:
+    """True where a good text ends in so many blanks that others may: then such an end says nothing."""
+    return len(_blanks(text)) >= USUAL_BLANKS
 
 
 def leaks(text: str) -> bool:
@@ -69,25 +75,29 @@ def leaks(text: str) -> bool:
     return 2 * leaked > len(text.strip())
 
 
-def _loop(text: str, tokens: int) -> str | None:
+def _loop(text: str, tokens: int, *, may_end_in_blanks: bool) -> str | None:
+    if not may_end_in_blanks and _fell_silent(text, tokens):
+        return f"the answer ends in blanks over and over ({text[-4:]!r})"
     if tokens >= 8 and _ONE_UNIT.fullmatch(text[:2048]):
         return f"the answer is one token over and over ({text.strip()[:12]!r})"
-    if _runs_out(text, tokens):
-        return f"the answer ends in blanks over and over ({text[-4:]!r})"
     if (unit := _stuck_on(text, tokens)) is not None:
         return f"the answer ends in one token over and over ({unit.strip()[:12]!r})"
     return None
 
 
-def _blanks(text: str) -> int:
-    return len(text) - len(text.rstrip())
+def _blanks(text: str) -> str:
+    return text[len(text.rstrip()) :]
 
 
-def _runs_out(text: str, tokens: int) -> bool:
-    """True where more than half of a text's `tokens` output tokens may be blanks at its end, after a few words."""
-    tokens = min(tokens, len(text))
-    blanks = _blanks(text)
-    return blanks >= FEWEST_IN_A_RUN and 2 * blanks > tokens and _words(text) <= _few(tokens)
+def _fell_silent(text: str, tokens: int) -> bool:
+    """True where more than half of a text's `tokens` output tokens may be blanks at its end, after a few words.
+
+    An indent is one token, however wide it is.
+    """
+    blanks, tokens = _blanks(text), min(tokens, len(text))
+    if _INDENT.fullmatch(blanks) or len(blanks) < FEWEST_IN_A_RUN:
+        return False
+    return 2 * len(blanks) > tokens and _words(text) <= _few(tokens)
 
 
 def _stuck_on(text: str, tokens: int) -> str | None:

@@ -33,6 +33,11 @@ class StoreJournal:
     run: str
     _health: tuple[object, object] | None = None
 
+    def engines(self) -> list[Scrape]:
+        """Who the engine was as each probe left, since several were last told of: by now that may be mended."""
+        told = max((seen.seq for seen in self.store.observations(self.run) if seen.several), default=0)
+        return [_as_it_left(intent) for intent in self.store.intents(self.run) if intent.seq > told]
+
     def intend(self, prepared: Prepared, started_s: float) -> None:
         starts = {} if prepared.before is None else dict(prepared.before.starts)
         intent = Intent(
@@ -57,8 +62,9 @@ class StoreJournal:
                 self._health = (poll.status, poll.fault)
                 self.store.health(self.run, poll, at_s=observation.started_s + poll.at_s)
         at_s, seq = observation.ended_s, observation.seq
-        if evidence.canary is not None:
-            self.store.canary(self.run, evidence.canary, at_s=at_s, purpose="after-probe", seq=seq)
+        last = () if evidence.canary is None else (evidence.canary,)
+        for canary in (*evidence.drained, *last):
+            self.store.canary(self.run, canary, at_s=at_s, purpose="after-probe", seq=seq)
         for canary in evidence.recounts:
             self.store.canary(self.run, canary, at_s=at_s, purpose="recount", seq=seq)
 

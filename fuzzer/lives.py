@@ -52,6 +52,10 @@ class Lives:
     several: str = ""
     _turns: Turns = field(default_factory=Turns)
 
+    def recall(self, looks: Iterable[Scrape | None]) -> None:
+        """What earlier sessions of the run had looked at, in its order: where one went back then, it was told then."""
+        self._turns.see(*looks)
+
     def doubts(self, evidence: Evidence) -> bool:
         """May what looks like a restart be another one's turn? Where nobody serves it is none."""
         sang = evidence.canary is not None and evidence.canary.ok

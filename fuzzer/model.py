@@ -127,6 +127,7 @@ class Baseline:
 
     has_text: bool = True
     repeats: bool = False  # even good answers run one token over and over: then a repetition says nothing
+    runs_out: bool = False  # even good answers end in many blanks: then such an end says nothing
     has_replacement: bool = False  # replacement characters even in good answers: then they say nothing
     leaks: bool = False  # even good answers show special tokens: then they say nothing
     full_output: bool = True  # good answers had as many tokens as asked: then fewer say something

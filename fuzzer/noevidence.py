@@ -104,10 +104,10 @@ def busy(e: Evidence) -> Verdict | None:
 
 
 def may_hide_a_death(e: Evidence) -> bool:
-    """A 503 in words of overload, where such words were taken for true once, and what was asked again failed again.
+    """A 503 in words of overload, where such words were taken for true once of as much, or of less.
 
     Some gateways say so of an engine that died: whoever asks on and on kills one life after the other. One that names
-    when to come back is believed.
+    when to come back is believed. So is one once more that was asked for less: a queue may be full at any length.
     """
     return e.took_its_word and e.reply.status == 503 and retry_after(e.reply.headers) is None
 
@@ -126,7 +126,8 @@ def _says_it_itself(e: Evidence) -> bool:
 def not_taken(e: Evidence) -> Verdict | None:
     """A body that was not taken whole never came to an engine that works: something on the way holds it up."""
     left, unanswered = e.reply.untaken, e.hung and e.reply.first_byte_s is None
-    if not unanswered or left == 0 or not serves(e) or death_proof(e) is not None:
+    died = death_proof(e) is not None or health_went_down(e) is not None
+    if not unanswered or left == 0 or not serves(e) or died:
         return None
     reason = f"{left} bytes of its body were not taken in {e.reply.ended_s:.0f} s, and a short one was right after it"
     return Verdict(Outcome.INFRA, reason, next_step=HELD_UP)

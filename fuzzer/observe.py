@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from fuzzer.garble import REPLACEMENT, leaks, repeats
+from fuzzer.garble import REPLACEMENT, leaks, repeats, runs_out
 from fuzzer.model import Baseline, Generated, Observation, Outcome
 from fuzzer.noevidence import cut_late
 from targets.bodies import visible
@@ -52,7 +52,7 @@ def observe(
         incarnation=standing.incarnation,
         ordinal=standing.ordinal,
         fresh=standing.fresh,
-        canaries=int(e.canary is not None) + len(e.recounts),
+        canaries=len(e.drained) + int(e.canary is not None) + len(e.recounts),
         draft=e.draft,
         retry_after_s=verdict.retry_after_s,
         its_word=verdict.its_word,
@@ -114,6 +114,7 @@ def _yardstick(e: Evidence) -> Baseline:
     return Baseline(
         has_text=bool(reply.text.strip()),
         repeats=repeats(reply.text),
+        runs_out=runs_out(reply.text),
         has_replacement=REPLACEMENT in reply.text,
         leaks=leaks(reply.text),
         full_output=given is not None and given >= e.spec.output_tokens,

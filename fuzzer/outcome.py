@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from fuzzer import noevidence
 from fuzzer.answered import answered
 from fuzzer.evidence import Verdict
-from fuzzer.model import Corroboration, Outcome
+from fuzzer.model import WELL, Corroboration, Outcome
 from fuzzer.vitals import (
     canary_fails,
     canary_hangs,
@@ -106,6 +106,13 @@ def _answered(e: Evidence) -> Verdict | None:
     if reply.status != 200 or reply.error is not None or not (reply.complete or reply.stopped):
         return None
     return _aftermath(e, "a complete answer") or answered(e)
+
+
+def _of_several(e: Evidence) -> Verdict | None:
+    """An answer of one engine out of several shows nothing where it is well; what is wrong with it is told."""
+    turns = noevidence.taken_in_turns(e)
+    said = None if turns is None or e.refusal is not None else answered(e)
+    return turns if said is None or said.outcome in WELL or not said.outcome.is_evidence else said
 
 
 def _aftermath(e: Evidence, what: str) -> Verdict | None:
@@ -207,7 +214,7 @@ _QUESTIONS: tuple[Callable[[Evidence], Verdict | None], ...] = (
     noevidence.away,
     noevidence.ids_refused,
     noevidence.turned_away,
-    noevidence.taken_in_turns,
+    _of_several,
     noevidence.not_taken,
     _hung,
     _refused,

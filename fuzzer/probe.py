@@ -18,10 +18,11 @@ from fuzzer.companions import Company, accompany
 from fuzzer.counting import looks_odd
 from fuzzer.errors import Interrupted
 from fuzzer.evidence import Evidence
+from fuzzer.heed import unless
 from fuzzer.prompts.recipe import Recipe
 from fuzzer.standing import in_flight
-from fuzzer.vitals import may_still_work
-from fuzzer.watch import GRACE_INTERVAL_S, TURNS, Pulse, grace, poll_health, watch
+from fuzzer.vitals import health_went_down, may_still_work
+from fuzzer.watch import GRACE_INTERVAL_S, TURNS, TURNS_WITHIN_S, Pulse, grace, poll_health, watch
 from targets.base import Fault, Reply
 from targets.exchange import Upload
 from targets.scrape import DraftCounts, Scrape, mixed
@@ -62,7 +63,7 @@ async def gather(rig: Rig, prepared: Prepared, standing: Standing, tell: Callabl
         before=prepared.before,
         served_before=standing.served,
         others_seen=standing.others_seen,
-        took_its_word=standing.believed is not None,
+        took_its_word=standing.took_its_word(spec),
         peak_running=pulse.peak_running,
         baseline=standing.yardstick(spec),
         limit=rig.limit,
@@ -196,20 +197,31 @@ async def _aftermath(
     if listened and polls and polls[-1].fault is Fault.REFUSED and not fine:
         return e  # nobody listens any more: a canary could only be refused
     tell(pulse, "canary")
-    canary = await _canary(rig, prepared, standing, patient=may_still_work(e))
+    e = await _sung(rig, prepared, standing, e, fine=fine)
+    canary = e.canary
+    if canary is None:
+        return e
     settled = await rig.look(standing)
     several = e.replicas or any(mixed(e.before, late) for late in (after, settled) if e.before and late)
-    e = replace(e, canary=canary, settled=settled, replicas=several)
+    e = replace(e, settled=settled, replicas=several)
     return await _recounted(rig, e) if canary.ok and looks_odd(e) else e
 
 
 async def look_again(rig: Rig, standing: Standing) -> list[Scrape | None]:
-    """Who answers the metrics by now, several times: enough for one to show that takes turns with another."""
-    looks: list[Scrape | None] = []
-    for _ in range(TURNS):
-        await anyio.sleep(GRACE_INTERVAL_S)
-        looks.append(await rig.look(standing))
-    return looks
+    """Who answers the metrics by now, several times: enough for one to show that takes turns with another.
+
+    Raises Interrupted where the run is stopped meanwhile.
+    """
+
+    async def look() -> list[Scrape | None]:
+        looks: list[Scrape | None] = []
+        with anyio.move_on_after(TURNS_WITHIN_S):
+            for _ in range(TURNS):
+                await anyio.sleep(GRACE_INTERVAL_S)
+                looks.append(await rig.look(standing))
+        return looks
+
+    return await unless(rig.stop, look)
 
 
 async def _recounted(rig: Rig, e: Evidence) -> Evidence:
@@ -226,12 +238,27 @@ async def _recounted(rig: Rig, e: Evidence) -> Evidence:
     return replace(e, short_counts=tuple(counts.items()), recounts=tuple(asked), cancelled=stopped)
 
 
-async def _canary(rig: Rig, prepared: Prepared, standing: Standing, *, patient: bool) -> Canary:
-    spec, seed = prepared.spec, str(rig.settings.seed)
-    deadline_s = standing.deadline_s(in_flight(spec), rig.settings.timeout_s)
-    recipe = Recipe(spec.mode, TOKENS_IN, standing.canary_content(spec), seed, f"canary/{prepared.seq}")
-    ask = outlast if patient else sing
-    return await ask(rig.target, rig.prompts, recipe, deadline_s, standing.yardstick(spec))
+async def _sung(rig: Rig, prepared: Prepared, standing: Standing, e: Evidence, *, fine: bool) -> Evidence:
+    """With the canary after it. Where we are interrupted while a queue drains, nobody can tell: it is no evidence.
+
+    What went well is not lost to an interrupt before its first canary was given up on.
+    """
+    spec, settings = prepared.spec, rig.settings
+    deadline_s, yardstick = standing.deadline_s(in_flight(spec), settings.timeout_s), standing.yardstick(spec)
+    head = f"canary/{prepared.seq}"
+    recipe = Recipe(spec.mode, TOKENS_IN, standing.canary_content(spec), str(settings.seed), head)
+    drained: list[Canary] = []
+    if fine or not may_still_work(e):
+        canary = await sing(rig.target, rig.prompts, recipe, deadline_s, yardstick)
+        if not fine or not canary.given_up_on or health_went_down(e) is not None:
+            return replace(e, canary=canary)
+        drained.append(canary)
+    with suppress(Interrupted):
+        canary = await outlast(
+            rig.target, rig.prompts, recipe, deadline_s, yardstick, stop=rig.stop, tell=drained.append
+        )
+        return replace(e, canary=canary, drained=tuple(drained))
+    return replace(e, drained=tuple(drained), cancelled=True)
 
 
 def drafted(before: Scrape | None, after: Scrape | None) -> DraftCounts | None:

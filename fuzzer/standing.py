@@ -42,7 +42,7 @@ class Standing:
     others_seen: bool = False  # some probe was contended
     longest_total: int = 0  # prompt + output tokens of the longest answer that came whole
     clamped_total: int | None = None  # the least prompt + output of an answer that was clamped
-    believed: int | None = None  # tokens of a prompt that was turned away as busy, by those words alone
+    believed: int | None = None  # tokens in flight that were turned away as busy, by those words alone
     counted: bool = True  # so far the metrics counted each good answer: they speak of whom we ask
     bugs: tuple[str, ...] = ()  # signatures from the engine's own log, one for each bug
 
@@ -100,6 +100,10 @@ class Standing:
             bugs=(*self.bugs, seen.signature) if self._names_a_bug(seen) else self.bugs,
         )
 
+    def took_its_word(self, spec: ProbeSpec) -> bool:
+        """Were words of overload taken for true where as little was asked as now, and has as much not passed since?"""
+        return self.believed is not None and in_flight(spec) >= self.believed
+
     def is_another_bug(self, seen: Observation) -> bool:
         """True where the engine's log names something else for this death than for all before it."""
         return bool(self.bugs) and self._names_a_bug(seen)
@@ -144,9 +148,10 @@ class Standing:
             way = self._likest(*way) or way
             is_believed = seen.spec.role in BELIEVED
             repeats = known.repeats or (mark.repeats and is_believed)
+            silent = known.runs_out or (mark.runs_out and is_believed)
             replacement = known.has_replacement or (mark.has_replacement and is_believed)
             sings = known.canary_has_text and mark.canary_has_text
-            mark = replace(known, repeats=repeats, has_replacement=replacement, canary_has_text=sings)
+            mark = replace(known, repeats=repeats, runs_out=silent, has_replacement=replacement, canary_has_text=sings)
         elif seen.spec.role not in {Role.BASELINE, Role.SINGLE}:
             return self.baselines
         at = next((at for at, (other, _) in enumerate(self.baselines) if other == way), len(self.baselines))
@@ -158,10 +163,11 @@ class Standing:
         return seen.total if self.clamped_total is None else min(self.clamped_total, seen.total)
 
     def _believed(self, seen: Observation) -> int | None:
-        """The words are true where a prompt passes that is as long."""
-        if seen.its_word and self.believed is None:
-            return seen.length
-        passed = self.believed is not None and seen.outcome in WELL and seen.length >= self.believed
+        """The words are true where as much passes."""
+        asked = in_flight(seen.spec)
+        if seen.its_word:
+            return asked if self.believed is None else min(asked, self.believed)
+        passed = self.believed is not None and seen.outcome in WELL and asked >= self.believed
         return None if passed else self.believed
 
     def _passes(self, seen: Observation) -> tuple[tuple[int, float], ...]:

@@ -1,7 +1,8 @@
 """Is the engine alive while we look? Health, counters and heartbeat around one request.
 
-Bounds what the watching costs the target: at most two requests a second while a request is open; ten a second only
-in the grace after a failure, when a restart may be quicker than any slower look.
+Bounds what the watching costs the target: at most two requests a second while a request is open. Ten a second only
+where a death is to be told: in the grace after a failure, when a restart may be quicker than any slower look, and for
+six looks at what is a restart, or another engine's turn.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 HEARTBEAT_INTERVAL_S = 2.0
 GRACE_INTERVAL_S = 0.1
 POLL_TIMEOUT_S = 5.0
+TURNS_WITHIN_S = 3.0  # metrics that hang keep no restart from being told
 TURNS = 6  # looks after what may be a restart: of two that take turns by chance, the other one shows in 98 % of cases
 ABSENT_S = 5.0  # a pause of our own loop that no load explains: we were suspended or stopped
 
@@ -128,11 +130,12 @@ async def _is_a_turn(target: Target, pulse: Pulse, seen: Scrape) -> bool:
     """Is this another process than the one that was asked, which is there too? They take turns then; none died."""
     if pulse.known is None or pulse.died is not None or restarted(pulse.known, seen) is None:
         return False
-    for _ in range(TURNS):
-        await anyio.sleep(GRACE_INTERVAL_S)
-        again = await scrape(target)
-        if again is not None and mixed(seen, again):
-            return True
+    with anyio.move_on_after(TURNS_WITHIN_S):
+        for _ in range(TURNS):
+            await anyio.sleep(GRACE_INTERVAL_S)
+            again = await scrape(target)
+            if again is not None and mixed(seen, again):
+                return True
     return False
 
 

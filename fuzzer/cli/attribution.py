@@ -81,8 +81,6 @@ async def ask_controls(
         return
     for name, url in controls:
         with unasked_told(name, listeners):
-            if MASK in url:
-                raise RunStopped("its URL held a secret, which no record keeps. Ask it by itself: ctxfuzz probe")
             async with session.opened(there(flags, url)) as opened:
                 asked = questions.to_probe(opened, edge)
                 notes = {CONTROL_OF: result.run_row.run, NAME: name}
@@ -105,7 +103,12 @@ def unasked_told(name: str, listeners: Listeners) -> Iterator[None]:
 
 
 def there(flags: CommonFlags, url: str) -> CommonFlags:
-    """The flags for a control: what a session was told of the target's own engine is not the control's."""
+    """The flags for a control: what a session was told of the target's own engine is not the control's.
+
+    Raises RunStopped where the URL is one that a record has masked: a mask is never sent.
+    """
+    if MASK in url:
+        raise RunStopped("its URL held a secret, which no record keeps. Ask it in a new run")
     return replace(
         flags, url=url, health_url=None, metrics_url=None, on_death=None, engine_log=None, engine_log_cmd=None
     )

@@ -64,7 +64,7 @@ async def compared(
     await attribution.reached(opened.flags, [control])
     asked = questions.Asked("same", question)
     result = await opened.run("same", asked, listeners, stop, notes={WITH: list(control)})
-    await ask_control(opened, result, listeners, stop, sample_s=sample_s)
+    await ask_control(opened, result, listeners, stop, given=control, sample_s=sample_s)
     return result
 
 
@@ -74,16 +74,20 @@ async def ask_control(
     listeners: Listeners,
     stop: anyio.Event,
     *,
+    given: tuple[str, str] | None = None,
     sample_s: float = SAMPLE_S,
 ) -> None:
-    """Ask the control of a target's run, if it has one, what the target has answered; what hinders that is said."""
-    control = _control_of(result.run_row)
+    """Ask the control of a target's run, if it has one, what the target has answered; what hinders that is said.
+
+    It is asked as it was `given` (name, URL); where nobody gives it, as it is on record, without its secrets.
+    """
+    control = given or _control_of(result.run_row)
     if control is None or (answered := _answered(result)) is None:
         return
     name, url = control
     notes = {attribution.CONTROL_OF: result.run_row.run, attribution.NAME: name}
-    flags = attribution.there(opened.flags, url)
     with attribution.unasked_told(name, listeners):
+        flags = attribution.there(opened.flags, url)
         async with session.opened(flags, pace=opened.pace, sample_s=sample_s) as there:
             asked = questions.Asked("same", replace(answered, limit=there.survey.limit))
             await there.run("control", asked, listeners, stop, plan="same", notes=notes)

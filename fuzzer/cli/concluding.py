@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fuzzer.cli import attribution, comparing, measuring, results
+from fuzzer.cli import attribution, comparing, measuring, results, values
 from fuzzer.cli.exits import BY_HALT, BY_VERDICT, Exit, exit_of
 from fuzzer.cli.streams import emit
 from fuzzer.errors import UsageFault
@@ -116,7 +116,9 @@ def _same(flags: CommonFlags, result: Result) -> Exit:
 
 
 def write_junit(file: Path, text: str) -> None:
-    """Write it to a file. Raises UsageFault where that cannot be written."""
+    """Write it to a file, but over no database. Raises UsageFault where that cannot be written."""
+    if values.is_database(file):  # the name may be of a record, and from another host
+        raise UsageFault(f"{file} is a database, and would be lost: choose another --junit FILE.")
     try:
         file.write_text(text, encoding="utf-8")
     except OSError as error:

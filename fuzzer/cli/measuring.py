@@ -27,6 +27,7 @@ from fuzzer.report.speed import PLAN, TARGET, Arm
 from fuzzer.store import History, NoSuchRun
 
 if TYPE_CHECKING:
+    from fuzzer.cli.flags import CommonFlags
     from fuzzer.cli.watching import Listeners
     from fuzzer.driver import Turn
     from fuzzer.model import ProbeSpec
@@ -81,13 +82,15 @@ async def side_by_side(
     `begun` are the runs that go on, by the name of their arm. What keeps a control from its end is said; the others
     go on without it.
     """
+    left: list[tuple[str, CommonFlags, Run | None]] = []
+    for name, url in controls:
+        run = begun.get(name)
+        if run is None or run.status != "done":
+            with attribution.unasked_told(name, listeners):
+                left.append((name, attribution.there(opened.flags, url), run))
     async with AsyncExitStack() as stack:
         sides = [Side(TARGET, opened, ask(opened), begun.get(TARGET))]
-        for name, url in controls:
-            run = begun.get(name)
-            if run is not None and run.status == "done":
-                continue
-            flags = attribution.there(opened.flags, url)
+        for name, flags, run in left:
             there = await stack.enter_async_context(session.opened(flags, pace=opened.pace, sample_s=sample_s))
             sides.append(Side(name, there, ask(there), run))
         await _measure(sides, controls, listeners, stop)

@@ -41,6 +41,7 @@ def remembered(session: Session, question: BisectQuestion) -> tuple[BisectQuesti
         if history is None:
             return question, []
         failures = history.known_failures(url, model, version, flags.fail_on)
+        known = history.known_failures(url, model, version)  # whatever counts as a failure now: a death is one
         everything = history.runs()
     answered = [run for run in everything if _is_answered(run)]
     notes = []
@@ -52,7 +53,7 @@ def remembered(session: Session, question: BisectQuestion) -> tuple[BisectQuesti
         question = replace(question, trust_hi=True)
     alike = [run.finding for run in answered if _alike(run, url, model, version, question)]
     passed = [finding.verified_up_to for finding in alike if finding is not None and finding.verified_up_to is not None]
-    deadly = min((one.observation.length for one in failures if one.observation.deaths), default=math.inf)
+    deadly = min((one.observation.length for one in known if one.observation.deaths), default=math.inf)
     question = replace(question, known_good=max((length for length in passed if length < deadly), default=None))
     return _with_fuzzed(question, answered_by_fuzz(everything, url, model, version)), notes
 

@@ -133,13 +133,13 @@ class Session:
                 raise UsageFault(f"Run {run.run} has ended meanwhile. See it: ctxfuzz show {run.run}")
             self._spare(store, run.run)
             store.reopen(run.run, tuple(sys.argv), at_s=store.active_s(run.run))
-            settle(store, run.run, await scrape(self.target))
+            settle(store, run.run, None if self.company.replicas > 1 else await scrape(self.target))
             return await self._drive(store, run.run, question, listeners, stop)
 
     def _spare(self, store: Store, run: str) -> None:
         """Raises RunStopped where what is asked before the first probe has killed as often as may be."""
         before, limit = deaths_before_probes(store, run), self.flags.max_deaths
-        if before and len(store.deaths(run)) >= limit:
+        if before > 0 and len(store.deaths(run)) >= limit:
             raise RunStopped(
                 f"The engine died {before}x before a session's first probe, of what tells how it counts, and "
                 f"--max-deaths is {limit}: a resume would ask that again. Begin a new run with --tokenizer DIR."

@@ -45,12 +45,13 @@ class OutputFile(click.Path):
         self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
     ) -> str | bytes | os.PathLike[str]:
         file = super().convert(value, param, ctx)
-        if _is_database(Path(os.fsdecode(file))):
+        if is_database(Path(os.fsdecode(file))):
             self.fail(f"{os.fsdecode(file)} is a database, and would be lost: choose another file", param, ctx)
         return file
 
 
-def _is_database(file: Path) -> bool:
+def is_database(file: Path) -> bool:
+    """Is it one that is there, and would be lost? Its name says nothing."""
     if not file.is_file():  # what is no file is not read: a pipe would wait
         return False
     try:

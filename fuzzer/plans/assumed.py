@@ -57,13 +57,21 @@ def _garble_untold(ledger: Ledger) -> str | None:
     """Which garbled answers passed for good ones, since good ones look like that."""
     if Outcome.GARBLED not in ledger.question.fail_on:
         return None
-    loops = (seen for seen in ledger.seen if seen.yardstick is not None and seen.yardstick.repeats)
-    first = next((seen for seen in loops if seen.spec.role in BELIEVED), None)
+    marked = ((seen, _by_nature(seen)) for seen in ledger.seen if seen.spec.role in BELIEVED)
+    first, nature = next(((seen, nature) for seen, nature in marked if nature), (None, ""))
     if first is None:
         return None
     if first.spec.role is Role.BASELINE:
-        return "the short baseline already repeats one token: garbled answers that do the same cannot be told"
-    return f"an answer to {first.length} tokens passed, but repeats one token: garbled ones since cannot be told"
+        return f"the short baseline already {nature}: garbled answers that do the same cannot be told"
+    return f"an answer to {first.length} tokens passed, but {nature}: garbled ones since cannot be told"
+
+
+def _by_nature(seen: Observation) -> str:
+    """What a good answer does that garbled ones do too, in words; empty where it does not."""
+    mark = seen.yardstick
+    if mark is None or not (mark.repeats or mark.runs_out):
+        return ""
+    return "repeats one token" if mark.repeats else "ends in many blanks"
 
 
 def ended_early(evidence: Iterable[Observation]) -> str | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fuzzer.model import Observation, Outcome, ProbeSpec, Role, Side, side_of
+from fuzzer.plans.tally import Tally
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +41,7 @@ def over_ask(ledger: Ledger) -> ProbeSpec | None:
     fits, and some die of it. Clients that leave a large max_tokens as it is ask so all the time.
     """
     point = _over_asked(ledger)
-    if point is None or ledger.has_asked(*point):
+    if point is None or (ledger.has_asked(*point) and not _is_one_error(ledger.at(*point))):
         return None
     reason = "does the engine survive a prompt that asks for more output than fits?"
     return ledger.question.spec(point[0], Role.CORNER, reason, output_tokens=point[1])
@@ -49,8 +50,15 @@ def over_ask(ledger: Ledger) -> ProbeSpec | None:
 def asked_failure(ledger: Ledger) -> Observation | None:
     """The prompt that asked for more output than fits, if the engine failed over it. To give less is no failure."""
     point = _over_asked(ledger)
-    failures = [] if point is None else ledger.at(*point).all_failures
+    tally = Tally() if point is None else ledger.at(*point)
+    failures = [] if _is_one_error(tally) or tally.passes else tally.all_failures
     return next((seen for seen in failures if seen.outcome in {Outcome.DEATH, Outcome.HANG, Outcome.ERROR}), None)
+
+
+def _is_one_error(tally: Tally) -> bool:
+    """Did it fail but once, with an error that the engine lived through? It may be a stray one: it is asked again."""
+    errors = [seen for seen in tally.all_failures if seen.outcome is Outcome.ERROR]
+    return len(errors) == len(tally.all_failures) == 1 and not (tally.passes or tally.refusals)
 
 
 def _over_asked(ledger: Ledger) -> tuple[int, int] | None:

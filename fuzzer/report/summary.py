@@ -98,9 +98,15 @@ def title_of(finding: Finding) -> str:
         case FindingKind.INCONCLUSIVE:
             return "Inconclusive"
         case _:
-            alone = bad is None and finding.islands
-            where = f"at {_span(*finding.islands[0])}, an island" if alone else f"from {tokens(bad)} {unit} tokens on"
-            return f"{finding.kind.capitalize()} {where}"
+            return f"{finding.kind.capitalize()} {_where(finding, bad, unit)}"
+
+
+def _where(finding: Finding, bad: int | None, unit: str) -> str:
+    if bad is not None:
+        return f"from {tokens(bad)} {unit} tokens on"
+    if finding.islands:
+        return f"at {_span(*finding.islands[0])}, an island"
+    return "where more output is asked for than fits"
 
 
 def _limit_title(finding: Finding) -> str:

@@ -147,14 +147,15 @@ def _within(text: str, start: int, end: int, depth: int, variables: Collection[s
 
 def _of_words(text: str, command: Sequence[Word], upto: int, variables: Collection[str]) -> Iterator[Span]:
     """What the words of one command say; a header goes on `upto` there."""
-    program = ""
+    program = client = ""
     before: Word | None = None
     nexts = (*command[1:], None, None)
     for word, after, behind in zip(command, nexts, nexts[1:], strict=False):
         name = word.bare.rpartition("/")[2]
         program = name if name in _LETTERS or name in _SYSTEM or _ATTACHED.match(name) or name == "wget" else program
+        client = name if httpwords.is_client(name) else client  # for good: a path may end like another program
         yield from _assigned(text, word, before, program, variables)
-        value = httpwords.header(text, word, after, behind, program=program, upto=upto)
+        value = httpwords.header(text, word, after, behind, client=client, upto=upto)
         value = value or _header(text, word, after, program, upto)
         if value is not None:
             yield value

@@ -1,7 +1,7 @@
 """What in a command that speaks HTTP is a secret, whatever its name is? PURE, in linear time.
 
-The values of headers and of queries, but for those that are known to hold none; and the paths of the hooks that chats
-and monitors give out: whoever knows the path may post.
+The values of headers and of queries, but for those that are known to hold none, and for plain words whose name does not
+say that they are one; and the paths of the hooks that chats and monitors give out: whoever knows the path may post.
 """
 
 from __future__ import annotations
@@ -49,22 +49,37 @@ _PLAIN_NAME: Final = re.compile(
     re.IGNORECASE,
 )
 _PLAIN_VALUE: Final = re.compile(r"\d{0,3}|true|false|yes|no|on|off", re.IGNORECASE)
+_TELLING: Final = re.compile(
+    r"secret|token(?!iz|s)|key|auth(?!or)|cookie|vault|private|(?<!by)pass|pwd|cred|session|sig(?!nal)", re.IGNORECASE
+)
+_WORD: Final = re.compile(r"[A-Z]?[a-z]{0,12}\d{0,5}[a-z]{0,2}|[A-Z]{1,3}\d{1,4}[A-Z]?|[A-Z]{1,5}")  # vllm, gpu1, A100
+_LONGEST: Final = 16  # characters of a value that is plain
+_URL: Final = re.compile(r"(?<![\w+.-])[a-z][a-z0-9+.-]{0,30}://[^\s\"'<>?#]+", re.IGNORECASE)
 _HOOK: Final = re.compile(
-    r"(?<![\w-])(?:hooks\.[\w.-]{1,60}|discord(?:app)?\.com/api/webhooks|[\w-]{0,60}\.?webhook\.office\.com"
+    r"(?<![\w-])(?<!(?<!/)/)"  # where a host begins, and no folder
+    r"(?:hooks\.[\w-]{2,60}[\w.-]{0,60}|discord(?:app)?\.com/api/webhooks|[\w-]{0,60}\.?webhook\.office\.com"
     r"|outlook\.office(?:365)?\.com/webhook|open\.(?:feishu\.cn|larksuite\.com)/open-apis/bot|api\.telegram\.org"
     r"|hc-ping\.com|maker\.ifttt\.com|events\.pagerduty\.com/integration|uptime\.betterstack\.com/api|cronitor\.link"
     r"|webhook\.site)(?::\d+)?/([^\s\"'<>?#;|&)`]+)",
     re.IGNORECASE,
 )
 _DRAWN: Final = re.compile(r"/(?:web)?hooks?/(?:[\w-]+/)?(?=[A-Za-z_-]*\d)([\w-]{16,})|/([A-Za-z0-9_]{20,})(?![\w.-])")
+_LONG: Final = 10  # characters of a part that no name of a model has, mixed
 
 
-def header(text: str, word: Word, after: Word | None, behind: Word | None, *, program: str, upto: int) -> Span | None:
-    """The value of the header that a client is given in this `word`, or in the one `after` it.
+def is_client(name: str) -> bool:
+    """Does it take headers? To other programs `-H` is a host, a home, the names of files."""
+    return name in _ITEMS or any(client in name.lower() for client in ("curl", "wget"))
+
+
+def header(text: str, word: Word, after: Word | None, behind: Word | None, *, client: str, upto: int) -> Span | None:
+    """The value of the header that the `client`, if one is named, is given in this `word`, or in the one `after` it.
 
     Where the words are those of an inner shell, it begins `behind` that and may go on `upto` there.
     """
-    if _HEADER_HERE.match(word.bare) or (program in _ITEMS and _ITEM.match(word.bare)):
+    if not client:
+        return None
+    if _HEADER_HERE.match(word.bare) or (client in _ITEMS and _ITEM.match(word.bare)):
         given, behind = word, after
     elif after is not None and _HEADER_NEXT.fullmatch(word.bare):
         given = after
@@ -73,33 +88,53 @@ def header(text: str, word: Word, after: Word | None, behind: Word | None, *, pr
     named, colon, _ = given.bare.partition(":")
     if not colon:  # `-H "$HEADER"`, or the name of a file
         return (given.start, given.end) if "$" in given.bare else None
-    if _HEADER_HERE.sub("", named + colon).strip("\"':").lower() in _HARMLESS:
-        return None
+    name = _HEADER_HERE.sub("", named + colon).strip("\"':").lower()
+    span = _value(text, given, behind, upto)
+    return None if span is None or name in _HARMLESS or _is_none(name, text[slice(*span)]) else span
+
+
+def _value(text: str, given: Word, behind: Word | None, upto: int) -> Span | None:
     start = text.index(":", given.start, given.end) + 1
     start += len(text[start : given.end]) - len(text[start : given.end].lstrip())
     end = given.quoted[-1][1] if given.quoted and text[given.end - 1] in "\"'" else given.end
-    if start >= end:
-        return None if behind is None else (behind.start, upto)
-    return None if text.startswith("//", start) else (start, end)
+    if start < end:
+        return None if text.startswith("//", start) else (start, end)
+    if behind is None:
+        return None
+    is_whole = behind.bare.endswith(("'", '"')) and _are_words(behind.bare.rstrip("\"'"))
+    return (behind.start, behind.end if is_whole else upto)
 
 
 def queries(text: str) -> Iterator[Span]:
     """The values in the queries of URLs."""
     for query in _QUERY.finditer(text):
         for pair in _PAIR.finditer(text, *query.span(1)):
-            if not _PLAIN_NAME.fullmatch(pair[1]) and not _PLAIN_VALUE.fullmatch(pair[2]):
+            name, value = pair.groups()
+            is_none = _PLAIN_NAME.fullmatch(name) or _PLAIN_VALUE.fullmatch(value) or _is_none(name, value)
+            if not is_none:
                 yield pair.span(2)
 
 
 def hooks(text: str) -> Iterator[Span]:
-    """What hooks are known by, and what in a path was drawn at random."""
+    """What hooks are known by, and what in the path of a URL was drawn at random."""
     for hook in _HOOK.finditer(text):
-        yield hook.span(1)
-    for drawn in _DRAWN.finditer(text):
-        at = drawn.lastindex or 0
-        if at == 1 or _is_mixed(drawn[at]):
-            yield drawn.span(at)
+        if not _are_words(hook[1]):
+            yield hook.span(1)
+    for drawn in (drawn for url in _URL.finditer(text) for drawn in _DRAWN.finditer(text, *url.span())):
+        of_hook, other = drawn.groups(default="")
+        if not _are_words(of_hook) or any(map(_is_mixed, other.split("_"))):
+            yield drawn.span(drawn.lastindex or 0)
 
 
-def _is_mixed(segment: str) -> bool:
-    return all(re.search(kind, segment) for kind in ("[a-z]", "[A-Z]", "[0-9]"))
+def _is_none(name: str, value: str) -> bool:
+    """Is a value plain and short, and does its name not say that it is a secret?"""
+    bare = value.strip("\"'\\ ")
+    return len(bare) <= _LONGEST and _are_words(bare) and not _TELLING.search(name)
+
+
+def _are_words(text: str) -> bool:
+    return all(map(_WORD.fullmatch, re.split(r"[-_.,]", text)))
+
+
+def _is_mixed(part: str) -> bool:
+    return len(part) >= _LONG and all(re.search(kind, part) for kind in ("[a-z]", "[A-Z]", "[0-9]"))

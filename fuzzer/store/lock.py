@@ -58,9 +58,17 @@ class Held:
 
 @contextmanager
 def target_lock(database: Path, url: str) -> Iterator[Held]:
-    """Hold the target of `url`, or raise TargetLocked naming who holds it. The file goes when we leave."""
+    """Hold the target of `url`, or raise TargetLocked naming who holds it. The file goes when we leave.
+
+    Raises StoreError where no file can be locked.
+    """
     path = _path(database, url)
-    descriptor = _taken(path)
+    try:
+        descriptor = _taken(path)
+    except OSError as error:
+        raise StoreError(
+            f"{path} cannot be created or locked ({error.strerror}). Choose another place with --db."
+        ) from error
     try:
         yield Held(descriptor, url)
     finally:
@@ -77,16 +85,15 @@ def holder(database: Path, url: str) -> Holder | None:
         return None
     try:
         return None if _flocked(descriptor, fcntl.LOCK_SH) else _holder(path)
+    except OSError:  # a file system that knows no locks: what the file says is all there is
+        return _holder(path)
     finally:
         os.close(descriptor)
 
 
 def _taken(path: Path) -> int:
     for _ in range(LOOKS):
-        try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        except OSError as error:
-            raise StoreError(f"{path} cannot be created ({error.strerror}). Choose another place with --db.") from error
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         if _flocked(descriptor, fcntl.LOCK_EX):
             if _is_at(descriptor, path):
                 return descriptor

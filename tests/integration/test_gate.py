@@ -206,6 +206,10 @@ async def test_a_gate_that_was_interrupted_writes_its_file_when_it_goes_on(
     assert concluding.conclude(flags, result, None, next_=(), junit=None) == Exit.ANSWERED
     suites = ET.fromstring(written := gate.read_text())
     assert (suites.get("failures"), suites.get("errors")) == ("0", "0")
+    gate.write_bytes(b"SQLite format 3\0")  # on this host the name is another's
+    with pytest.raises(UsageFault, match="would be lost"):
+        concluding.conclude(flags, result, None, next_=(), junit=None)
+    assert gate.read_bytes() == b"SQLite format 3\0"
     gate.unlink()
     gate.mkdir()  # the file cannot be written any more
     capsys.readouterr()

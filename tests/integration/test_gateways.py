@@ -11,13 +11,15 @@ from typing import Any
 import anyio
 import pytest
 
+from fuzzer.cli import questions, session
 from fuzzer.cli.flags import CommonFlags
 from fuzzer.cli.session import Result
-from fuzzer.errors import RunStopped
+from fuzzer.errors import Interrupted, RunStopped
 from fuzzer.events import Event, Note
 from fuzzer.finding import FindingKind, Halt
 from fuzzer.model import Corroboration, Observation, Outcome
-from tests.integration.playing import play
+from fuzzer.store import History
+from tests.integration.playing import QUICK, play
 from tests.integration.raw import Reader, Writer, reset, serving, whole
 from tests.integration.staging import LONG, Act, Stage, page, probe, staged, well
 
@@ -196,38 +198,85 @@ async def test_who_answers_in_the_place_of_an_engine_that_stays_away_is_told(tmp
     ]
 
 
-GAVE_UP = whole(504, b"<html><center><h1>504 Gateway Time-out</h1></center><center>nginx</center></html>")
+NGINX = whole(504, b"<html><center><h1>504 Gateway Time-out</h1></center><center>nginx</center></html>")
+SAGEMAKER = page({"message": "Your invocation timed out while waiting for a response from container primary."}, 424)
+QUEUED = page({"id": "job-1", "status": "IN_QUEUE"})
 
 
-async def given_up_on(folder: Path, *, then: int | None) -> tuple[Observation, list[int]]:
-    """What is seen of a prompt that nginx gives up on, as on the next `then` requests (None: on all of them), and what
-    was asked from that prompt on.
-    """
-    asked_of: list[int] = []
+@dataclass(slots=True)
+class Impatient:
+    """Gives up on the long prompt, unless that is `let`, and on the next `then` requests (None: on all of them)."""
 
-    async def act(writer: Writer, asked: Mapping[str, Any]) -> None:
-        if asked_of or len(asked["prompt"]) >= LONG:
-            asked_of.append(len(asked["prompt"]))
-        if asked_of and (then is None or len(asked_of) <= 1 + then):
-            writer.write(GAVE_UP)
+    says: bytes = NGINX
+    then: int | None = None
+    let: bool = False
+    asked_of: list[int] = field(default_factory=list)  # from that prompt on
+    waited_for: anyio.Event = field(default_factory=anyio.Event)  # the third of them came
+
+    async def __call__(self, writer: Writer, asked: Mapping[str, Any]) -> None:
+        if self.asked_of or len(asked["prompt"]) >= LONG:
+            self.asked_of.append(len(asked["prompt"]))
+        if len(self.asked_of) == 3:
+            self.waited_for.set()
+        first, last = 2 if self.let else 1, None if self.then is None else 1 + self.then
+        if first <= len(self.asked_of) and (last is None or len(self.asked_of) <= last):
+            writer.write(self.says)
         else:
             await well(writer, asked)
 
-    async with staged(act, long=1) as stage:
-        return await probe(folder, stage, timeout_s=4.0), asked_of
+    async def probe(self, folder: Path) -> Observation:
+        async with staged(self, long=1) as stage:
+            return await probe(folder, stage, timeout_s=4.0)
 
 
-async def test_a_queue_that_drains_after_a_proxy_gave_up_is_no_hang(tmp_path: Path) -> None:
-    """The engine goes on with what nobody waits for, so that the proxy gives up on canaries too, until it is done."""
-    seen, asked_of = await given_up_on(tmp_path, then=2)
-    assert (seen.outcome, seen.wedged, len(asked_of)) == (Outcome.INFRA, False, 4), seen
-    assert "proxy_read_timeout" in seen.next_step
+def canaries_of(folder: Path) -> list[str]:
+    """What the record says of each canary after the long prompt: the one before is the short prompt's."""
+    with History.open(folder / "runs.db") as history:
+        lines = history.timeline(history.get("last").run)
+        return [str(line["what"]) for line in lines if line["kind"] == "canary"][1:]
+
+
+@pytest.mark.parametrize("says", [NGINX, SAGEMAKER, QUEUED, page({"id": "1"}, 202)], ids=["504", "424", "200", "202"])
+async def test_a_queue_that_drains_after_somebody_gave_up_is_no_hang(says: bytes, tmp_path: Path) -> None:
+    """The engine goes on with what nobody waits for, so that canaries are given up on too, until it is done."""
+    gateway = Impatient(says, then=2)
+    seen = await gateway.probe(tmp_path)
+    assert (seen.outcome, seen.wedged, seen.deaths, len(gateway.asked_of)) == (Outcome.INFRA, False, 0, 4), seen
+    assert not seen.unusable
+    assert seen.canaries == 3
+    assert [told.endswith("fine") for told in canaries_of(tmp_path)] == [False, False, True]
+
+
+async def test_a_queue_after_an_answer_is_waited_for_too(tmp_path: Path) -> None:
+    seen = await Impatient(QUEUED, then=1, let=True).probe(tmp_path)
+    assert (seen.outcome, seen.canaries) == (Outcome.PASS, 2), seen
 
 
 async def test_an_engine_that_never_answers_behind_a_proxy_that_gives_up_hangs(tmp_path: Path) -> None:
-    seen, asked_of = await given_up_on(tmp_path, then=None)
+    gateway = Impatient()
+    seen = await gateway.probe(tmp_path)
     assert (seen.outcome, seen.wedged) == (Outcome.HANG, True), seen
-    assert 3 <= len(asked_of) <= 6, "at most one canary a second for as long as a probe's deadline"
+    assert 3 <= len(gateway.asked_of) <= 6, "at most one canary a second for as long as a probe's deadline"
+
+
+async def test_an_interrupt_is_heard_while_a_queue_drains(tmp_path: Path) -> None:
+    gateway, stop = Impatient(), anyio.Event()
+
+    async def interrupt() -> None:
+        await gateway.waited_for.wait()
+        stop.set()
+
+    async with staged(gateway, long=1) as stage, anyio.create_task_group() as group:
+        group.start_soon(interrupt)
+        flags = CommonFlags(url=stage.url, db=tmp_path / "runs.db", output_tokens=8, timeout_s=600.0)
+        with anyio.fail_after(20):
+            async with session.opened(flags, pace=QUICK, sample_s=0.05) as opened:
+                with pytest.raises(Interrupted):
+                    await opened.run("probe", questions.to_probe(opened, stage.asks), [], stop)
+    with History.open(tmp_path / "runs.db") as history:
+        seen = history.observations(history.get("last").run)[-1]
+    assert seen.outcome is Outcome.ABANDONED
+    assert seen.canaries == len(canaries_of(tmp_path)) == 2
 
 
 async def test_a_body_that_is_held_up_on_the_way_is_no_hang(tmp_path: Path) -> None:

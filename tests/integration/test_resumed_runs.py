@@ -15,7 +15,7 @@ from fuzzer.cli.flags import CommonFlags
 from fuzzer.cli.memory import remembered
 from fuzzer.errors import Interrupted, UsageFault
 from fuzzer.finding import Finding, FindingKind, Halt
-from fuzzer.journal import STARTS, deaths_before_probes, last_seen_engine, settle
+from fuzzer.journal import STARTS, StoreJournal, deaths_before_probes, last_seen_engine, settle
 from fuzzer.model import FAIL_ON_DEFAULT, Corroboration, Observation, Outcome, ProbeSpec, Role
 from fuzzer.plans.bisect import BisectQuestion, bisect, next_step
 from fuzzer.plans.ledger import Ledger
@@ -155,6 +155,19 @@ def test_the_life_that_a_death_was_seen_to_begin_is_known(db: Path) -> None:
         settle(store, run, look(3))
         assert len(store.deaths(run)) == 2
         assert last_seen_engine(store, run) == look(3)
+
+
+def test_who_was_looked_at_is_known_to_who_goes_on_but_not_what_was_told_and_may_be_mended(db: Path) -> None:
+    with Store.open(db) as store:
+        run = store.begin(RECORD)
+        passed(store, run, 1, 2)
+        passed(store, run, 2, 0)
+        left(store, run, 3, 3)  # kill -9
+        assert [dict(seen.starts) for seen in StoreJournal(store, run).engines()] == [{"engine": 2}, {}, {"engine": 3}]
+        settle(store, run, None)
+        passed(store, run, 4, 2, several=True)
+        passed(store, run, 5, 2)
+        assert StoreJournal(store, run).engines() == [look(2)]
 
 
 @pytest.mark.parametrize("end", [{"deaths": 1}, {"deaths": 2}, {"wedged": True}])

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import sys
+from base64 import b64encode
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 from xml.etree import ElementTree as ET
 
 import anyio
@@ -19,7 +22,7 @@ from click.testing import CliRunner
 from fuzzer.cli import comparing, main, session
 from fuzzer.cli.flags import CommonFlags
 from fuzzer.errors import Interrupted, UsageFault
-from fuzzer.events import Event, RunStarted
+from fuzzer.events import Event, Note, RunStarted
 from fuzzer.finding import Finding, FindingKind
 from fuzzer.measure.sameness import Needles, Sameness, Verdict
 from fuzzer.model import Observation
@@ -28,6 +31,7 @@ from fuzzer.store import History
 from targets.sim import Simulation, running
 from targets.sim.world import World
 from tests.integration.playing import QUICK
+from tests.integration.raw import Reader, Writer, request_of, serving, whole
 
 pytestmark = pytest.mark.anyio
 
@@ -150,6 +154,44 @@ async def test_prompts_go_as_far_as_the_cap_that_was_recommended_here(tmp_path: 
             with pytest.raises(UsageFault, match="above the cap of 2000"):
                 comparing.asked_of(opened, (1990,), None, ("words",))
             assert comparing.asked_of(opened, (1990,), 3000, ("words",)).lengths == (1990,)
+
+
+@asynccontextmanager
+async def behind_a_password(url: str, heads: list[bytes]) -> AsyncIterator[str]:
+    """The server behind a gate that hears each head and lets in who says `u:secretpw`: the URL with that in it."""
+    there = urlsplit(url)
+
+    async def gate(reader: Reader, writer: Writer) -> None:
+        head, content = await request_of(reader)
+        heads.append(head)
+        if b64encode(b"u:secretpw") not in head:
+            writer.write(whole(401, b"{}"))
+            return
+        answers, asks = await asyncio.open_connection(there.hostname, there.port)
+        asks.write(head.replace(b"\r\n", b"\r\nConnection: close\r\n", 1) + content)
+        while data := await answers.read(65536):
+            writer.write(data)
+        asks.close()
+
+    async with serving(gate) as port:
+        yield f"http://u:secretpw@127.0.0.1:{port}"
+
+
+async def test_a_control_is_asked_with_the_secret_in_its_url_and_never_with_its_mask(tmp_path: Path) -> None:
+    heads, told = list[bytes](), list[Event]()
+    async with two({**LOSSY}, {}) as (target, control), behind_a_password(control.url, heads) as url:
+        async with session.opened(flags_for(target.url, tmp_path), pace=QUICK, sample_s=0.05) as opened:
+            asked, stop = comparing.asked_of(opened, [1200], None, ["words"]), anyio.Event()
+            result = await comparing.compared(opened, asked, ("plain", url), (), stop, sample_s=0.05)
+            with History.open(tmp_path / "runs.db") as history:
+                same, plain = comparing.recorded(history, result.run_row) or pytest.fail("it is on record")
+            assert (same.verdict, plain.run is None) == (Verdict.DIFFERENT, False)
+            asked_before = len(heads)
+            await comparing.ask_control(opened, result, (told.append,), stop, sample_s=0.05)
+        assert len(heads) == asked_before
+    assert all(b64encode(b"u:secretpw") in head for head in heads)
+    assert [type(event) for event in told] == [Note]
+    assert "the control plain could not be asked: its URL held a secret" in str(told[0])
 
 
 def read(folder: Path, *args: str) -> str:

@@ -252,6 +252,21 @@ async def test_an_interrupted_measurement_goes_on_in_all_its_arms(db: Path) -> N
         assert sorted(one.status for one in history.runs()) == ["done", "done"]
 
 
+async def test_a_control_whose_url_is_masked_is_told_and_the_others_go_on_without_it(db: Path) -> None:
+    heard = list[Event]()
+    async with worlds({}) as (target,):
+        flags, masked = CommonFlags(url=target.url, db=db, output_tokens=24), ("plain", "http://***@127.0.0.1:9")
+
+        def ask(opened: session.Session) -> SpeedQuestion:
+            return questions.to_speed(opened, lengths=(200,), contents=("words",), concurrencies=(1,), repeats=1)
+
+        async with session.opened(flags, pace=QUICK, sample_s=0.1) as opened:
+            result = await measuring.side_by_side(opened, ask, [masked], [heard.append], anyio.Event(), sample_s=0.1)
+    assert exit_of(result.finding) == Exit.ANSWERED
+    [told] = [event.text for event in heard if isinstance(event, Note) and event.level == "warning"]
+    assert told.startswith("the control plain could not be asked: its URL held a secret")
+
+
 async def quick(folder: Path, *args: str) -> subprocess.CompletedProcess[bytes]:
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     return await anyio.run_process([sys.executable, "-m", "tests.chaos.quick", *args], cwd=folder, env=env, check=False)

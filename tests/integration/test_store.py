@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
 import os
 import signal
@@ -501,6 +503,21 @@ def test_what_a_killed_run_left_behind_is_no_run_at_work(
         assert history.get(run).status == "interrupted"
     with Store.open(tmp_path / "ours.db") as ours:
         assert ours.merge(path, ()).added == (run,)
+
+
+def test_where_no_file_can_be_locked_its_words_are_believed_and_no_run_begins(
+    store: Store, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def without_locks(descriptor: int, kind: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    with store.lock(URL):
+        monkeypatch.setattr(fcntl, "flock", without_locks)
+        found = holder(path, URL)
+        with pytest.raises(StoreError, match=r"cannot be .* locked \(No locks"), store.lock("http://host:8001"):
+            pass
+    assert found is not None
+    assert found.pid == os.getpid()
 
 
 def test_whoever_looks_at_a_lock_is_in_nobodys_way(store: Store) -> None:

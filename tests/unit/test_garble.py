@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzzer.garble import garbled, repeats, spoken
+from fuzzer.garble import garbled, repeats, runs_out, spoken
 from fuzzer.model import Baseline
 from targets.base import Reply, Usage
 
@@ -26,7 +26,6 @@ def test_ordinary_text_may_repeat_itself_a_little(text: str) -> None:
         "oreauoreauoreauoreau",
         "!!!!!!!!!!!!",
         "word word\nword word",
-        "and so it ends." + "\n" * 8,
     ],
 )
 def test_a_model_that_loops_by_nature(text: str) -> None:
@@ -71,16 +70,34 @@ def test_a_special_token_among_words_is_text() -> None:
         ("You" + "!" * 4093, 16_000),  # no more than that is kept of a text
         (" the quick brown fox jumps over a lazy dog while seven tall" + "!" * 20, 32),
         (" it's what the old man's dogs don't eat: so he said" + " the" * 17, 32),
-        (" 1." + "\n" * 30, 32),
-        (" The" + " " * 31, 32),
-        ("Well, then" + "\n\n" * 29, 32),
-        ("So" + " \n" * 15, 32),
-        ("So" + " \n\n\n\n \n" * 5, 32),
     ],
 )
 def test_a_few_good_words_and_then_one_token_to_the_end(text: str, tokens: int) -> None:
     assert garbled(text, tokens, Baseline())
     assert garbled(text, tokens, Baseline(repeats=True)) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        " 1." + "\n" * 30,
+        " The" + " " * 31,
+        "Well, then" + "\n\n" * 29,
+        "So" + " \n" * 15,
+        "So" + " \n\n\n\n \n" * 5,
+    ],
+)
+def test_a_few_good_words_and_then_nothing(text: str) -> None:
+    assert garbled(text, 32, Baseline())
+    assert garbled(text, 32, Baseline(repeats=True)) is None
+    assert garbled(text, 32, Baseline(runs_out=True)) is None
+
+
+def test_that_good_answers_run_out_in_blanks_excuses_no_other_end() -> None:
+    assert runs_out("and so it ends." + "\n" * 8)
+    assert runs_out("class P:\n    def f(self):\n        ")
+    assert not runs_out("so.\n\n\n\n")
+    assert garbled("You" + "!" * 31, 32, Baseline(runs_out=True))
 
 
 @pytest.mark.parametrize(
@@ -96,6 +113,8 @@ def test_a_few_good_words_and_then_one_token_to_the_end(text: str, tokens: int) 
         ("Ein Inhaltsverzeichnis der Verwaltungsvorschriften der Länder und des Bundes:\n" + "-" * 40, 32),
         ("That is all there is to say of it.\n\n\n\n\n\n\n", 16),  # text that ends in blanks, as models do
         ("throw new IllegalArgumentException(String.valueOf(name));\n" + " " * 20, 32),  # an indent is one token
+        ("# これは長い説明である\n" + " " * 20, 25),
+        ("commit 1f3a9c\n" + " " * 17, 32),
         ("\n".join(str(number) for number in range(1, 17)), 32),
     ],
 )
@@ -110,7 +129,7 @@ UNITS = st.text("ab!?.0 \n", min_size=1, max_size=6).filter(lambda unit: len(uni
 def test_no_answer_is_garbled_by_its_own_yardstick(head: list[str], unit: str, times: int) -> None:
     text, tokens = "".join(head) + unit * times, len(head) + times
     if garbled(text, tokens, Baseline(has_text=bool(text.strip()))):
-        assert repeats(text)
+        assert repeats(text) or runs_out(text)
 
 
 @pytest.mark.parametrize(

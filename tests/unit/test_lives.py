@@ -58,6 +58,13 @@ def test_what_may_be_a_turn_is_looked_at_again_and_what_stays_is_a_restart() -> 
     assert lives.met(unseen, [look(1060), None, look(1030)]).several != ""
 
 
+def test_what_an_earlier_session_looked_at_is_not_forgotten() -> None:
+    lives = Lives(look(1030))
+    lives.recall([look(1000), None, look(1030)])
+    assert not lives.doubts(replace(probe(1030, 1030, 1030), canary=SANG))
+    assert lives.met(probe(1000, 1000, 1000)).several == "process start went back from 1030.00 to 1000.00"
+
+
 def test_a_revival_is_no_turn() -> None:
     lives = Lives(None)
     lives.met(probe(1000, 1000, None))

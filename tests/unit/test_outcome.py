@@ -24,6 +24,7 @@ SINGS = Canary(ok=True, duration_s=0.1, status=200)
 CANARY_500 = Canary(ok=False, duration_s=0.1, status=500, error="EngineCore encountered an issue.")
 CANARY_REFUSED = Canary(ok=False, duration_s=0.1, fault="refused")
 CANARY_HANGS = Canary(ok=False, duration_s=60, fault="timeout", timed_out=True)
+GIVEN_UP_ON = Canary(ok=False, duration_s=60, status=504, given_up_on=True)
 GREEN = Health(0.0, 200)
 RED = Health(0.1, 503)
 GONE = Health(0.2, fault=Fault.REFUSED)
@@ -135,7 +136,7 @@ REFUSED = evidence(http(400, "maximum context length is 16384 tokens"), refusal=
         ({"canary": CANARY_500}, Outcome.DEATH),
         ({"canary": CANARY_REFUSED, "health_after": (GONE,)}, Outcome.DEATH),
         ({"settled": scrape(start=2000.0, done=0)}, Outcome.DEATH),
-        ({"canary": replace(CANARY_HANGS, timed_out=False, status=504)}, Outcome.HANG),
+        ({"canary": GIVEN_UP_ON}, Outcome.HANG),
     ],
 )
 def test_engines_die_and_hang_right_after_an_answer(
@@ -618,7 +619,16 @@ def test_a_proxys_deadline_names_the_seconds() -> None:
 def test_a_proxys_deadline_over_an_engine_that_hangs_is_a_hang() -> None:
     sign = ProxySign("deadline", "nginx", "raise proxy_read_timeout")
     reply = Reply(sent=True, status=504, complete=True, ended_s=60.0)
-    assert judge(evidence(reply, proxy=sign, canary=replace(CANARY_HANGS, status=504))).outcome is Outcome.HANG
+    assert judge(evidence(reply, proxy=sign, canary=GIVEN_UP_ON)).outcome is Outcome.HANG
+
+
+@pytest.mark.parametrize("status", [200, 202, 424, 504])
+@pytest.mark.parametrize("reply", [answer(), Reply(sent=True, status=504, complete=True, ended_s=60.0)])
+def test_whoever_gives_up_on_the_canary_says_nothing_of_a_death(reply: Reply, status: int) -> None:
+    """A queue of jobs says 200 or 202 of what it is not done with, and SageMaker 424: as they say of the probe."""
+    seen = evidence(reply, proxy=proxies.sign(reply), canary=replace(GIVEN_UP_ON, status=status), **BLIND)
+    verdict = judge(seen)
+    assert (verdict.outcome, verdict.deaths, verdict.unusable) == (Outcome.HANG, 0, False)
 
 
 def test_a_proxy_that_failed_itself_is_no_edge_unless_the_engine_is_gone_too() -> None:
@@ -871,6 +881,11 @@ def test_words_about_a_body_may_hide_a_death(status: int) -> None:
 TURNS: dict[str, object] = {"replicas": True, "several": "process start went back from 1030.00 to 1000.00"}
 
 
+def test_what_is_wrong_with_an_answer_of_one_of_several_engines_is_told() -> None:
+    assert judge(evidence(answer(text="x " * 32), **TURNS)).outcome is Outcome.GARBLED
+    assert judge(evidence(answer(prompt=4000), **TURNS)).outcome is Outcome.TRUNCATED
+
+
 @pytest.mark.parametrize("reply", [answer(), http(400, "too long")])
 def test_an_answer_of_one_of_several_engines_stops_the_run(reply: Reply) -> None:
     refusal = Refusal("too long") if reply.status == 400 else None
@@ -920,4 +935,5 @@ def test_a_body_that_was_not_taken_whole_is_a_limit_on_bytes() -> None:
     assert "bytes, not on tokens" in verdict.next_step
     assert judge(replace(held_up, reply=replace(held_up.reply, untaken=0))).outcome is Outcome.HANG
     assert judge(replace(held_up, canary=CANARY_HANGS)).outcome is Outcome.HANG
+    assert judge(replace(held_up, health_after=(RED, GREEN), **BLIND)).outcome is Outcome.HANG  # type: ignore[arg-type]
     assert judge(replace(held_up, **REBORN)).outcome is Outcome.DEATH  # type: ignore[arg-type]

@@ -7,6 +7,7 @@ import pytest
 from fuzzer.finding import FindingKind, Halt
 from fuzzer.model import Outcome, Role
 from fuzzer.plans.bisect import BisectQuestion, bisect
+from fuzzer.report.summary import title_of
 from tests.unit.worlds import Played, Request, Rule, World, flaky_above, play
 
 LO, HI, EDGE = 1_000, 20_000, 9_000
@@ -64,7 +65,19 @@ def test_a_limit_is_not_clean_where_asking_for_more_than_fits_kills(outcome: Out
     played = run(World(over_asked(16_384, outcome), limit=16_384), limit=16_384, hi=None)
     assert (played.finding.kind, played.finding.cap) == (FindingKind(outcome.value), None)
     assert "16352 tokens that ask for 64 more, which is past it" in played.finding.reason
+    assert title_of(played.finding) == f"{outcome.capitalize()} where more output is asked for than fits"
     assert not any(seen.spec.role is Role.OVER_LIMIT for seen in played.log)
+
+
+def test_one_stray_error_of_asking_for_more_than_fits_is_asked_again() -> None:
+    strays = [Outcome.ERROR]
+
+    def stray(request: Request) -> Outcome | None:
+        return strays.pop() if strays and request.prompt + request.asked > 16_384 else None
+
+    played = run(World(stray, limit=16_384), limit=16_384, hi=None)
+    assert (played.finding.kind, played.finding.cap) == (FindingKind.CLEAN_LIMIT, 16_384)
+    assert played.asked().count((16_352, 64)) == 2
 
 
 @pytest.mark.parametrize("style", ["clamp", "sum"])

@@ -182,3 +182,15 @@ def test_a_word_of_overload_is_true_once_as_much_has_passed() -> None:
     assert believed.after(seen(8999)).after(seen(9500, Outcome.DEATH, deaths=1)).believed == 9000
     assert believed.after(seen(9000)).believed is None
     assert Standing().after(seen(9000, Outcome.BUSY)).believed is None
+
+
+def test_a_word_of_overload_is_taken_once_more_of_less_and_of_no_more() -> None:
+    standing = Standing()
+    told = []
+    for length in (9000, 9000, 9500, 5000, 5000, 7000, 4999):
+        told.append(standing.took_its_word(ProbeSpec(length, 8, Role.SEARCH, "")))
+        standing = standing.after(seen(length, Outcome.BUSY, its_word=not told[-1]))
+    assert told == [False, True, True, False, True, True, False]
+    assert not standing.after(seen(4999)).took_its_word(ProbeSpec(9000, 8, Role.SEARCH, "")), "as much has passed"
+    beside = ProbeSpec(4000, 8, Role.SEARCH, "", companions=(4000,))
+    assert standing.took_its_word(beside), "companions are in flight too"

@@ -7,7 +7,11 @@ from dataclasses import dataclass
 import anyio
 import pytest
 
+from fuzzer.errors import Interrupted
 from fuzzer.model import Settings
+from fuzzer.probe import look_again
+from fuzzer.rig import Rig
+from fuzzer.standing import Standing
 from fuzzer.watch import Pulse, watch
 from targets.base import Health
 from targets.scrape import Scrape
@@ -120,3 +124,35 @@ async def test_a_request_is_not_hung_up_on_where_two_engines_take_turns(
             await anyio.sleep(0.05)
             tasks.cancel_scope.cancel()
     assert (pulse.died is not None) == died
+
+
+class Stuck(Told):
+    """Metrics that hang once they have told of each start."""
+
+    async def metrics(self) -> Scrape:
+        if not self.starts:
+            await anyio.sleep_forever()
+        return Scrape(0.0, {"process": self.starts.pop(0)})
+
+
+@pytest.mark.anyio
+async def test_metrics_that_hang_keep_no_restart_from_being_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fuzzer.watch.HEARTBEAT_INTERVAL_S", 0.001)
+    monkeypatch.setattr("fuzzer.watch.TURNS_WITHIN_S", 0.15)
+    stuck = Stuck(1000.0, 1030.0)
+    pulse, told = Pulse(0.0, Clock(), known=await stuck.metrics()), anyio.Event()
+    with anyio.fail_after(2):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(watch, stuck, pulse, Settings(), told.set)  # type: ignore[arg-type]
+            await told.wait()
+            tasks.cancel_scope.cancel()
+    assert pulse.died == "process start went from 1000.00 to 1030.00"
+
+
+@pytest.mark.anyio
+async def test_more_looks_hear_an_interrupt() -> None:
+    rig = Rig(Stuck(), None, Settings())  # type: ignore[arg-type]
+    with anyio.fail_after(2):
+        rig.stop.set()
+        with pytest.raises(Interrupted):
+            await look_again(rig, Standing())
