@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from targets.base import ProxyKind, Reply, ServerError
 
 _A_PROXY = "a proxy"
-_A_QUEUE = "a queue of jobs"
+_A_QUEUE = "a job queue"
 _SERVERS = (
     "nginx", "openresty", "envoy", "cloudflare", "awselb", "caddy", "haproxy", "traefik", "litellm", "varnish", "kong",
     "apisix", "microsoft-iis",

@@ -132,7 +132,7 @@ def test_a_job_that_is_not_done_is_a_deadline_though_it_comes_as_a_200(status: s
     job = replied(200, {"server": "cloudflare"}, f'{{"delayTime":8,"id":"sync-0c1f","status":"{status}"}}')
     seen = sign(replace(job, complete=False, fault=Fault.PROTOCOL))
     assert seen is not None
-    assert (seen.kind, seen.product) == ("deadline", "a queue of jobs")
+    assert (seen.kind, seen.product) == ("deadline", "a job queue")
     assert sign(replace(job, text="an answer", events=1)) is None
 
 
