@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from fuzzer.finding import Finding, Halt
 from fuzzer.model import Observation, ProbeSpec, Role
 from fuzzer.plans.axis import settle_axis
-from fuzzer.plans.conclusion import cap_of, conclude, inconclusive, not_by_length
+from fuzzer.plans.conclusion import cap_of, conclude, everywhere, inconclusive, not_by_length
 from fuzzer.plans.confirm import confirm_bad, confirm_good, confirm_while_fresh, look_above, settle_doubt
 from fuzzer.plans.corners import corner, insure, short_corner, unknown_corners
 from fuzzer.plans.interruption import out_of_time, spent, stopped, wait
@@ -134,7 +134,7 @@ def _lacking(ledger: Ledger) -> ProbeSpec | Finding:
     if halted:
         return inconclusive(ledger, Halt.DEATHS, spent(ledger, ledger.question.max_deaths))
     alike = at_any_length(ledger)
-    return conclude(ledger) if alike is None else not_by_length(ledger, alike)
+    return conclude(ledger) if alike is None else everywhere(ledger, alike)
 
 
 def _affordable(ledger: Ledger, step: ProbeSpec) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
@@ -70,6 +71,11 @@ def _held_back(ledger: Ledger, cap: int | None) -> str:
 def not_by_length(ledger: Ledger, why: str) -> Finding:
     """Failures that follow something else than the length carry no cap."""
     return _finding(ledger, FindingKind.NOT_LENGTH, f"not by length: {why}", None, Halt.NOT_LENGTH)
+
+
+def everywhere(ledger: Ledger, why: str) -> Finding:
+    """Failures that come at any length: none is the first, and there is no edge to be flaky."""
+    return replace(not_by_length(ledger, why), first_bad=None, first_bad_total=None, flaky=None)
 
 
 def conclude(ledger: Ledger) -> Finding:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from fuzzer.plans.tally import Tally
 
 BY_CHANCE = 0.02  # so seldom would as many of all failures come on the longer prompts, were the length nothing to them
+SEVERAL = 3  # lengths that failed each time: strays hit so many of so few very seldom
 MOST_ASKED = 20  # times, to tell a length from those below it
 LONGEST_LIFE = 100  # nobody waits for longer than so many requests to tell wear from chance
 
@@ -71,8 +72,11 @@ def at_any_length(ledger: Ledger) -> str | None:
     if first_bad is None or _is_steeper(ledger):
         return None
     below, above = _counts(ledger, first_bad)
-    words = "{} of {} probes below {} tokens failed, and {} of {} from there on: no more than chance explains"
-    return words.format(below.failed, below.sent, first_bad, above.failed, above.sent)
+    return (
+        f"{below.failed} of {below.sent} probes below {first_bad} tokens failed, and {above.failed} of {above.sent} "
+        f"from there on ({above.found} of which the search led to, so that they tell no rate): no more than chance "
+        "explains"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +98,7 @@ def _counts(ledger: Ledger, first_bad: int) -> tuple[Counts, Counts]:
 
 
 def _counted(tallies: list[Tally]) -> Counts:
-    failed = [len(tally.failures) for tally in tallies]
+    failed = [len(tally.all_failures) for tally in tallies]
     return Counts(sum(len(tally.passes) for tally in tallies) + sum(failed), sum(failed), sum(map(bool, failed)))
 
 
@@ -104,7 +108,12 @@ def _is_steeper(ledger: Ledger) -> bool:
     Each length above is known by a failure that it was chosen for: that one says nothing of the rate.
     """
     first_bad = ledger.bounds.first_bad
-    if first_bad is None or not ledger.bounds.noisy or ledger.at(first_bad).refusals:
+    if (
+        first_bad is None
+        or not ledger.bounds.noisy
+        or ledger.at(first_bad).refusals
+        or _all_fail_past(ledger, first_bad)
+    ):
         return True
     below, above = _counts(ledger, first_bad)
     from scipy.stats import hypergeom  # noqa: PLC0415  (a second to load)
@@ -112,6 +121,12 @@ def _is_steeper(ledger: Ledger) -> bool:
     failed, sent = above.failed - above.found, above.sent - above.found
     chance = hypergeom.sf(failed - 1, sent + below.sent, failed + below.failed, sent)
     return bool(chance <= BY_CHANCE)
+
+
+def _all_fail_past(ledger: Ledger, first_bad: int) -> bool:
+    """Did all prompts longer than first_bad fail, at several lengths? Then shorter ones fail of something else too."""
+    past = [tally for length, tally in ledger.line() if length > first_bad]
+    return len(past) >= SEVERAL and not any(tally.passes or not tally.failures for tally in past)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,8 @@ def test_what_fails_now_and_then_at_any_length_is_seldom_taken_for_an_edge() -> 
     told = [finding.reason for finding in said if "no more than chance explains" in finding.reason]
     assert told
     assert all("not by length" in reason and "probes below" in reason for reason in told)
+    alike = [finding for finding in said if "no more than chance" in finding.reason]
+    assert all((finding.first_bad, finding.flaky) == (None, None) for finding in alike)
 
 
 @pytest.mark.parametrize("rate", [0.3, 0.6, 0.9])
