@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 MOST_TRIES = 6
 LONGEST_WAIT_S = 30.0
-LONGEST_NAMED_WAIT_S = 600.0
+LONGEST_NAMED_WAIT_S = 600.0  # nobody waits for longer, unless he resumes the run later
 MOST_PROBES = 3000
 WEDGED = "it is there and does not work, so that nobody restarts it: let --on-death do that"
 GONE = (
@@ -55,6 +55,8 @@ def _stopped_by(ledger: Seen, last: Observation, max_deaths: int) -> tuple[Halt,
         shut = last.unusable or not got_through
         halt = Halt.REPLICAS if last.several else Halt.UNUSABLE if shut else Halt.PROXY
         return halt, f"{last.reason}{advice}"
+    if last.outcome is Outcome.BUSY and (last.retry_after_s or 0.0) > LONGEST_NAMED_WAIT_S:
+        return Halt.BUSY, f"the target is busy and says to come back in {last.retry_after_s:.0f} s: resume the run then"
     return None
 
 
@@ -111,8 +113,7 @@ def wait(ledger: Seen) -> ProbeSpec | None:
     if times == 0:
         return None
     last = ledger.seen[-1]
-    wait_s = min(max(last.retry_after_s or 0.0, min(2.0 ** (times - 1), LONGEST_WAIT_S)), LONGEST_NAMED_WAIT_S)
-    return replace(last.spec, wait_s=wait_s)
+    return replace(last.spec, wait_s=max(last.retry_after_s or 0.0, min(2.0 ** (times - 1), LONGEST_WAIT_S)))
 
 
 def out_of_time(over_s: float, max_time_s: float | None, step: ProbeSpec | None) -> str | None:

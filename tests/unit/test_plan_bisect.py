@@ -419,6 +419,15 @@ def test_a_wait_that_max_time_does_not_leave_is_not_begun() -> None:
     assert played.log[-1].outcome is Outcome.BUSY
 
 
+def test_a_target_that_asks_for_an_hour_is_left_alone_at_once() -> None:
+    def busy(number: int, seen: Observation) -> Observation:
+        return replace(seen, outcome=Outcome.BUSY, retry_after_s=3_600.0) if number == 2 else seen
+
+    played = play(bisect(BisectQuestion(lo=LO, hi=HI)), _disturbed(World(), busy))
+    assert (played.finding.halt, len(played.log)) == (Halt.BUSY, 3)
+    assert "come back in 3600 s: resume the run then" in played.finding.reason
+
+
 def test_busy_for_good_is_inconclusive() -> None:
     def busy(number: int, seen: Observation) -> Observation:
         return replace(seen, outcome=Outcome.BUSY) if number >= 2 else seen
