@@ -18,29 +18,11 @@ _HEADER_NEXT: Final = re.compile(r"-[a-zS]*H|--(?:proxy-)?header")
 _HEADER_HERE: Final = re.compile(r"(?:-[a-zS]*H|--(?:proxy-)?header=)(?=[\w.$-]+:)")
 _ITEM: Final = re.compile(r"(?=[A-Za-z][\w-]*:(?![/=]|\d{1,5}(?:/|$)))")  # of HTTPie, which takes headers as words
 _ITEMS: Final = frozenset({"http", "https", "xh", "xhs"})
-_HARMLESS: Final = frozenset(
-    {
-        "accept",
-        "accept-charset",
-        "accept-encoding",
-        "accept-language",
-        "cache-control",
-        "connection",
-        "content-encoding",
-    }
-    | {
-        "content-length",
-        "content-type",
-        "expect",
-        "host",
-        "origin",
-        "pragma",
-        "range",
-        "transfer-encoding",
-        "user-agent",
-    }
-    | {"x-requested-with", "title", "priority", "tags"}
-)
+_HARMLESS: Final = frozenset({
+    "accept", "accept-charset", "accept-encoding", "accept-language", "cache-control", "connection", "content-encoding",
+    "content-length", "content-type", "expect", "host", "origin", "pragma", "priority", "range", "tags", "title",
+    "transfer-encoding", "user-agent", "x-requested-with",
+})  # fmt: skip
 _QUERY: Final = re.compile(r"(?<=\S)\?([\w.%\[\]-]+=[^\s\"'<>#]*)")
 _PAIR: Final = re.compile(r"([^&=]+)=([^&;|`]*)")
 _PLAIN_NAME: Final = re.compile(
