@@ -153,7 +153,7 @@ async def test_a_bimodal_cell_is_called_an_operational_fact(db: Path) -> None:
     kind, modes = cell.spread
     assert kind is Spread.BIMODAL, cell.speeds
     assert modes is not None
-    assert modes.high / modes.low == pytest.approx(6, rel=0.25)
+    assert modes.high / modes.low == pytest.approx(6, rel=0.2)
     assert any("bimodal (*), an operational fact and not noise" in note for note in notes(arms_of(result, db)))
 
 
