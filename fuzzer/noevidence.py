@@ -1,7 +1,7 @@
-"""When does a probe say nothing about its length? PURE: what happened to us, on the way, or at the door.
+"""When does an answer say nothing about its length? PURE: what happened to us, or who answered in the engine's place.
 
 Each question has a Verdict where its answer is yes: abandoned, busy or infra. A death that is seen all the same is
-told, and nobody is blamed for it.
+told, and nobody is blamed for it. What stands on the way to the engine is asked in `way`.
 """
 
 from __future__ import annotations
@@ -9,41 +9,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fuzzer.evidence import Verdict
-from fuzzer.model import Corroboration, Outcome
-from fuzzer.vitals import death_proof, health_went_down, line_was_lost, serves, survival_proof, way_is_shut
-from fuzzer.wording import names_nobody, refuses_by_failure, words
-from targets.base import Fault
+from fuzzer.model import Outcome
+from fuzzer.vitals import death_proof, health_went_down, line_was_lost, serves, survival_proof
+from fuzzer.wording import refuses_by_failure, words
 from targets.gateways import asked_again, deployment
 from targets.refusals import names_overload, retry_after
-from targets.scrape import went_on
 
 if TYPE_CHECKING:
     from fuzzer.evidence import Evidence
 
-# Cuts of earlier streams within this share of each other are one clock's doing, not an engine's.
-SAME_CLOCK = 0.05
-SHORTEST_CLOCK_S = 1.0  # no proxy's deadline is shorter
-LOST_STATUS = {502, 503, 520}  # how proxies say that they lost who is behind them
 _REFUSING = {400, 422}
-_SHUT_ON_NOBODY = {400, 403, 404}
-_SHUT = {"auth", "redirect", "not-found"}  # not by the length: the way itself is shut
-_HIDES_A_FAILURE = {"broken", "deadline", "blocked", "body-limit"}
-NOT_TAKEN = "the target does not take this request: try --mode text, or another --content"
-NO_STREAM_OPTIONS = "the target takes no `stream_options`: ask with --no-stream"
-FOR_ITS_SIZE = (
-    "what is shorter passes with the same key and --url, so it is a limit on request bodies, or a firewall: raise it "
-    "(AWS WAF's SizeRestrictions_BODY, IIS's maxAllowedContentLength), or ask the engine itself by its own --url"
-)
-
-SENT_ELSEWHERE = (
-    "what is shorter is answered here, so it is a gateway's deadline, after which the answer waits elsewhere: raise "
-    "that, or ask the engine itself by its own --url"
-)
-
-HELD_UP = (
-    "it is a limit on bytes, not on tokens: a firewall, a proxy, or a network that loses large packets (MTU) stands "
-    "between; ask the engine itself by its own --url, or from nearer to it"
-)
 ONE_OF_THEM = (
     "a restart that was told of may have been another one's turn: give one pod's own URL, or --allow-replicas to go on "
     "without metrics as evidence"
@@ -52,36 +27,6 @@ ONE_OF_THEM = (
 
 def cancelled(e: Evidence) -> Verdict | None:
     return Verdict(Outcome.ABANDONED, "interrupted before the answer came") if e.cancelled else None
-
-
-def never_left(e: Evidence) -> Verdict | None:
-    """Refused before a byte left: no evidence about this length. Whose death it was, if one, nobody can say.
-
-    Where a canary sang just before, somebody died in between: proven by who is there now, else presumed. A name that
-    no longer resolves is the same (a pod that is away takes its name with it), but only where it was there before.
-    """
-    fault = e.reply.fault
-    if e.reply.sent:
-        return None
-    if fault is Fault.REFUSED or (fault is Fault.NO_ROUTE and e.served_before):
-        died = death_proof(e)
-        reason = "the connection was refused before a byte left" if fault is Fault.REFUSED else e.reply.fault_text
-        if died is None and (not e.served_before or survival_proof(e) is not None):
-            return Verdict(Outcome.ABANDONED, reason)
-        known = Corroboration.PRESUMED if died is None else Corroboration.PROVEN
-        why = died or "the engine served just before"
-        return Verdict(Outcome.ABANDONED, f"{reason}: {why}", known, deaths=1, blames="nobody")
-    return Verdict(Outcome.INFRA, e.reply.fault_text or str(fault), next_step=_way_there(fault), unusable=True)
-
-
-def _way_there(fault: Fault | None) -> str:
-    match fault:
-        case Fault.TLS:
-            return "check the certificate: --cacert FILE, or --insecure if you trust the wire"
-        case Fault.PROXY:
-            return "check HTTP_PROXY, HTTPS_PROXY and NO_PROXY"
-        case _:
-            return "check the host name and the route"
 
 
 def away(e: Evidence) -> Verdict | None:
@@ -123,16 +68,6 @@ def _says_it_itself(e: Evidence) -> bool:
     return not can_tell and sang and said and health_went_down(e) is None
 
 
-def not_taken(e: Evidence) -> Verdict | None:
-    """A body that was not taken whole never came to an engine that works: something on the way holds it up."""
-    left, unanswered = e.reply.untaken, e.hung and e.reply.first_byte_s is None
-    died = death_proof(e) is not None or health_went_down(e) is not None
-    if not unanswered or left == 0 or not serves(e) or died:
-        return None
-    reason = f"{left} bytes of its body were not taken in {e.reply.ended_s:.0f} s, and a short one was right after it"
-    return Verdict(Outcome.INFRA, reason, next_step=HELD_UP)
-
-
 def taken_in_turns(e: Evidence) -> Verdict | None:
     """Several engines turned up in the middle of the run: one probe's answer is one's, and its canary's another's.
 
@@ -143,19 +78,6 @@ def taken_in_turns(e: Evidence) -> Verdict | None:
         return None
     reason = f"several engines answer by now ({e.several}): a probe cannot be pinned to one of them"
     return Verdict(Outcome.INFRA, reason, several=True, next_step=ONE_OF_THEM)
-
-
-def turned_away(e: Evidence) -> Verdict | None:
-    """A canary that is turned away (a key that ran out, a certificate) tells nothing of the engine, good or bad.
-
-    But where the probe was lost and the same canary was let in before, it is how a router or an ingress says that
-    nobody is behind it (404, 403, "model not found"): then the engine is away, and is waited for.
-    """
-    shut = way_is_shut(e)
-    if shut is None or death_proof(e) is not None or (e.served_before and _may_be_nobody(e)):
-        return None
-    step = "see that the key, the model's name and the certificate still hold, then resume"
-    return Verdict(Outcome.INFRA, f"the way to the engine is shut: {shut}", next_step=step, unusable=True)
 
 
 def ids_refused(e: Evidence) -> Verdict | None:
@@ -169,46 +91,6 @@ def ids_refused(e: Evidence) -> Verdict | None:
     said = f": {said}" if (said := words(e.reply)) else ""
     why = f"the target refuses token ids (HTTP {status}{said})"
     return Verdict(Outcome.INFRA, why, next_step="send text: --mode text", unusable=True, refuses_ids=True)
-
-
-def _may_be_nobody(e: Evidence) -> bool:
-    """Was the probe lost, and is the canary told that there is nobody? Where the same process goes on, somebody is.
-
-    A failure in the engine's own words is no lost line: after that only a 404, or such words, say so.
-    """
-    last = e.settled or e.after
-    if e.canary is None or (e.before is not None and last is not None and went_on(e.before, last)):
-        return False
-    told = e.canary.status == 404 or names_nobody(e.canary.error)
-    status = e.reply.status or 0
-    lost = line_was_lost(e) or status in LOST_STATUS
-    return (told and status >= 500) or (lost and e.canary.status in _SHUT_ON_NOBODY)
-
-
-def door(e: Evidence) -> Verdict | None:
-    """Answers of a proxy or of the door, not of the engine: they say nothing about the length.
-
-    One that lost its engine, or gave up on one that no longer serves, may hide a failure. A door that lets shorter
-    prompts and the canary in is not shut: it measures.
-    """
-    sign = e.proxy
-    if sign is None or sign.kind == "upstream-lost" or death_proof(e) is not None:
-        return None
-    if sign.kind in _HIDES_A_FAILURE and not serves(e):
-        return None
-    said = f": {said}" if (said := words(e.reply)) else ""
-    if sign.kind in _SHUT and e.baseline is not None and e.canary is not None and e.canary.ok:
-        late = sign.kind == "redirect"
-        after = f" after {e.reply.ended_s:.1f} s" if late else ""
-        reason = f"{sign.product} answered HTTP {e.reply.status} to this prompt alone{after}{said}"
-        return Verdict(Outcome.INFRA, reason, next_step=SENT_ELSEWHERE if late else FOR_ITS_SIZE)
-    seconds = f" after {e.reply.ended_s:.1f} s" if sign.kind == "deadline" else ""
-    return Verdict(
-        Outcome.INFRA,
-        f"{sign.product} answered HTTP {e.reply.status}{seconds} ({sign.kind}){said}",
-        next_step=NOT_TAKEN if sign.kind == "blocked" and e.baseline is None else sign.advice,
-        unusable=sign.kind in _SHUT,
-    )
 
 
 def answered_by_another(e: Evidence) -> Verdict | None:
@@ -236,25 +118,3 @@ def _stranger(e: Evidence) -> str | None:
 def _bare(model: str) -> str:
     """A model's name without its provider's: gateways spell both ways."""
     return model.rpartition("/")[2].casefold()
-
-
-def cut_late(e: Evidence) -> bool:
-    """May a clock have cut this line? Within moments it is what an engine itself does that fails."""
-    return e.reply.fault in {Fault.CUT, Fault.RESET} and e.reply.ended_s >= SHORTEST_CLOCK_S
-
-
-def cut_by_a_clock(e: Evidence) -> Verdict | None:
-    """Streams that are cut at a near-constant time, the engine unchanged, are a proxy's deadline.
-
-    All of them, from the first on: as a search closes in, the times of an engine's own failures close in too.
-    """
-    if not cut_late(e) or len(e.recent_cuts_s) < 2 or survival_proof(e) is None:
-        return None
-    now = e.reply.ended_s
-    if any(abs(cut - now) > SAME_CLOCK * now for cut in e.recent_cuts_s):
-        return None
-    return Verdict(
-        Outcome.INFRA,
-        f"three streams were cut after {now:.1f} s each, and the engine went on",
-        next_step=f"a proxy between us cuts streams at {now:.0f} s: raise its read or stream timeout",
-    )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fuzzer.garble import REPLACEMENT, leaks, repeats, runs_out
 from fuzzer.model import Baseline, Generated, Observation, Outcome
-from fuzzer.noevidence import cut_late
+from fuzzer.way import cut_late
 from targets.bodies import visible
 from targets.gateways import deployment
 from targets.scrape import counted

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fuzzer import noevidence
+from fuzzer import noevidence, way
 from fuzzer.answered import answered
 from fuzzer.evidence import Verdict
 from fuzzer.model import WELL, Corroboration, Outcome
@@ -147,14 +147,14 @@ def _beside_the_length(e: Evidence) -> str | None:
     """What to do about a 4xx that is not about a length in tokens, or None where it may be."""
     if e.baseline is None:
         streams = "stream_options" in words(e.reply)
-        return noevidence.NO_STREAM_OPTIONS if streams else noevidence.NOT_TAKEN
+        return way.NO_STREAM_OPTIONS if streams else way.NOT_TAKEN
     if names_a_rate(e.reply):
         return "raise the limit on tokens per minute, or ask the engine itself by its own --url"
     if names_characters(e.reply):
         return "it is a limit on characters, not on tokens: raise it, or ask the engine itself by its own --url"
     if e.reply.status not in _REFUSING:
         return "the target, or somebody before it, does not take a request of this length: see its log"
-    return noevidence.FOR_ITS_SIZE if _may_be_of_bytes(e) else None
+    return way.FOR_ITS_SIZE if _may_be_of_bytes(e) else None
 
 
 def _may_be_of_bytes(e: Evidence) -> bool:
@@ -187,7 +187,7 @@ def _failed(e: Evidence) -> Verdict:
 def _looks_like_a_death(e: Evidence) -> bool:
     reply = e.reply
     upstream = e.proxy is not None and e.proxy.kind == "upstream-lost"
-    relayed = reply.status in noevidence.LOST_STATUS and not is_engines_shape(reply.error)
+    relayed = reply.status in way.LOST_STATUS and not is_engines_shape(reply.error)
     hidden = noevidence.may_hide_a_death(e)
     return line_was_lost(e) or upstream or relayed or hidden or says_dead(reply) or health_went_down(e) is not None
 
@@ -210,18 +210,18 @@ def _death(reason: str, corroboration: Corroboration) -> Verdict:
 _QUESTIONS: tuple[Callable[[Evidence], Verdict | None], ...] = (
     noevidence.cancelled,
     _company_alone,
-    noevidence.never_left,
+    way.never_left,
     noevidence.away,
     noevidence.ids_refused,
-    noevidence.turned_away,
+    way.turned_away,
     _of_several,
-    noevidence.not_taken,
+    way.not_taken,
     _hung,
     _refused,
     noevidence.busy,
     _behind_the_door,
-    noevidence.door,
-    noevidence.cut_by_a_clock,
+    way.door,
+    way.cut_by_a_clock,
     noevidence.answered_by_another,
     _answered,
     _unknown_words,
