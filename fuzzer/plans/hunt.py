@@ -13,7 +13,7 @@ from fuzzer.plans.interruption import spent
 if TYPE_CHECKING:
     from fuzzer.plans.fuzz import FuzzQuestion
     from fuzzer.plans.samples import Grounds
-    from fuzzer.plans.shrink import Asking
+    from fuzzer.plans.trials import Asking
 
 
 class Ended(Exception):

@@ -7,75 +7,25 @@ death, so it is asked in the order that most likely spends few of them, and with
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Generator
+from dataclasses import replace
 
 from fuzzer.finding import Reproducer
-from fuzzer.model import Observation, Outcome, ProbeSpec, Role
+from fuzzer.model import Observation, ProbeSpec
 from fuzzer.plans.conditions import needed, plain
 from fuzzer.plans.terms import SHORT
+from fuzzer.plans.trials import TRIES, Spent, Trial, Trials
 from fuzzer.search import Belief, suspects_within
 from fuzzer.search.costs import DEATH_IN_PASSES, flat
 
-if TYPE_CHECKING:
-    from fuzzer.plans.samples import Grounds
-
-Asking = Generator[ProbeSpec, Observation, Observation]
-Trial = Generator[ProbeSpec, Observation, bool]
-
-TRIES = 3  # of the failure by itself, before its past is suspected
 MOST_BEFORE = 128  # probes of its past that are sent again at most
 SPARE = 4  # requests more than the last time, until wear is ruled out: canaries count too
 
 
-class Asker(Protocol):
-    """Who asks: gives the answer that is evidence, and counts the deaths of the run."""
+class Shrink(Trials):
+    """One failure, made smaller."""
 
-    @property
-    def grounds(self) -> Grounds: ...
-
-    @property
-    def deaths(self) -> int: ...
-
-    def ask(self, spec: ProbeSpec) -> Asking: ...
-
-    def take_late(self) -> Observation | None:
-        """The failure that the last probe brought to light, if it did: that of the probe before it."""
-        ...
-
-
-class Spent(Exception):
-    """No more deaths for this failure."""
-
-
-@dataclass(slots=True)
-class Shrink:
-    """One failure, made smaller. Invariant: `best` is a probe that failed as `seen`, after `before`.
-
-    `late`: it came to light one probe after it, so that every trial needs another probe to be judged by.
-    """
-
-    asker: Asker
-    met: Observation
-    life: Sequence[ProbeSpec]  # what the engine had answered in the same life, in order
-    most_deaths: int
-    late: bool = False
-    best: ProbeSpec = field(init=False)
-    seen: Observation = field(init=False)
-    failed: int = field(init=False, default=1)
-    asked: int = field(init=False, default=1)
-    before: tuple[ProbeSpec, ...] = field(init=False, default=())
-    before_seqs: tuple[int, ...] = field(init=False, default=())
-    shorter: bool | None = field(init=False, default=None)
-    longer: bool | None = field(init=False, default=None)
-    every: int | None = field(init=False, default=None)
-    _passed: set[ProbeSpec] = field(init=False, default_factory=set)
-    _deaths_before: int = field(init=False)
-    _answered: int = field(init=False, default=0)  # in this life, since the last death
-
-    def __post_init__(self) -> None:
-        self.best, self.seen, self._deaths_before = self.met.spec, self.met, self.asker.deaths
+    __slots__ = ()
 
     def run(self) -> Generator[ProbeSpec, Observation, Reproducer]:
         """Shrink as far as the budget goes."""
@@ -135,13 +85,6 @@ class Shrink:
                 return True
         return False
 
-    def _died_since(self, deaths: int) -> bool:
-        """Was there a death like the one that was met, be it nobody's? Wear strikes between two requests as well."""
-        return self.met.outcome is Outcome.DEATH and self.asker.deaths > deaths
-
-    def _short(self, reason: str) -> ProbeSpec:
-        return self.asker.grounds.spec(SHORT, Role.SHRINK, reason)
-
     def _plainer(self) -> Generator[ProbeSpec, Observation, None]:
         """All conditions plain at once, for mostly the length is what it takes; else one after the other."""
         terms = self.asker.grounds
@@ -199,12 +142,6 @@ class Shrink:
             self.longer = not (yield from self._fails_in_the_end(longer))
         return ""
 
-    def _fails_in_the_end(self, trial: ProbeSpec) -> Trial:
-        for _ in range(1 if self.before else TRIES):
-            if (yield from self._fails(trial, self.before)):
-                return True
-        return False
-
     def _least(self, bad: int, good: int, make: Callable[[int], ProbeSpec]) -> Generator[ProbeSpec, Observation, None]:
         """The least value that fails. Invariant: `bad` fails, `good` is taken to pass.
 
@@ -226,75 +163,3 @@ class Shrink:
     def _of_output(self, output_tokens: int) -> ProbeSpec:
         keeps = self.best.stop_after is not None and output_tokens > self.best.stop_after
         return replace(self.best, output_tokens=output_tokens, stop_after=self.best.stop_after if keeps else None)
-
-    def _takes(self, trial: ProbeSpec) -> Trial:
-        """Does less do? Then it is the best from now on. What passed already is not asked again."""
-        if trial == self.best or (not self.before and replace(trial, reason="") in self._passed):
-            return False
-        return (yield from self._fails(trial, self.before))
-
-    def _fails(self, trial: ProbeSpec, before: tuple[ProbeSpec, ...] = ()) -> Trial:
-        """Does the trial fail as it was met, after these? Then it is the best from now on."""
-        seen, seqs = yield from self._follow((*before, trial))
-        if self._is_it(seen) and len(seqs) < len(before):  # by what earlier trials had left behind
-            seen, seqs = yield from self._follow((*before, trial))
-        return self._is_it(seen) and self._keep(seen, before[: len(seqs)], seqs)
-
-    def _follow(self, specs: Sequence[ProbeSpec]) -> Generator[ProbeSpec, Observation, tuple[Observation, list[int]]]:
-        """One after the other until one fails as it was met: the last answer, and the numbers of those before it."""
-        seqs: list[int] = []
-        for spec in specs[:-1]:
-            seen = yield from self._ask(spec)
-            if self._is_it(seen):
-                return seen, seqs
-            seqs.append(seen.seq)
-        return (yield from self._ask(specs[-1])), seqs
-
-    def _keep(self, seen: Observation, before: tuple[ProbeSpec, ...], seqs: Sequence[int]) -> bool:
-        """Always true. A longer prompt fails too, but is not less."""
-        if seen.spec.length <= self.best.length:
-            self.best, self.seen, self.before, self.before_seqs = seen.spec, seen, before, tuple(seqs)
-        return True
-
-    def _ask(self, spec: ProbeSpec) -> Asking:
-        if self.asker.deaths - self._deaths_before >= self.most_deaths:
-            raise Spent
-        deaths = self.asker.deaths
-        seen = yield from self.asker.ask(replace(spec, role=Role.SHRINK, wait_s=0.0))
-        self._learn_late()
-        if self.late and not self._is_it(seen):
-            yield from self.asker.ask(self._short("did the engine live through the one before?"))
-            seen = self.asker.take_late() or seen
-        if not self._is_it(seen):
-            self._passed.add(replace(seen.spec, reason=""))
-        self._answered = 0 if self.asker.deaths > deaths else self._answered + 1 + self.late
-        return seen
-
-    def _learn_late(self) -> None:
-        """A trial that was taken to pass may turn out to have failed: from then on each is given another probe."""
-        late = self.asker.take_late()
-        if late is not None and self._is_it(late):
-            self.late = True
-            self._keep(late, self.before, self.before_seqs)
-
-    def _is_it(self, seen: Observation) -> bool:
-        """Another outcome would be another failure."""
-        return seen.outcome is self.met.outcome
-
-    def made(self, unfinished: str) -> Reproducer:
-        """The failure as small as it is by now."""
-        return Reproducer(
-            seq=self.seen.seq,
-            met=self.met.seq,
-            spec=self.best,
-            outcome=self.seen.outcome,
-            reason=self.seen.reason,
-            signature=self.seen.signature,
-            failed=self.failed,
-            asked=self.asked,
-            before=self.before_seqs,
-            shorter_passes=self.shorter,
-            longer_passes=self.longer,
-            every=self.every,
-            unfinished=unfinished,
-        )
