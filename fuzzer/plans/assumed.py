@@ -12,7 +12,7 @@ from fuzzer.plans.warmth import hit_words
 from fuzzer.standing import BELIEVED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from fuzzer.model import Observation
     from fuzzer.plans.ledger import Ledger
@@ -22,15 +22,12 @@ MONOTONE = "failure is monotone in prompt, in prompt + output, or in prompt + ou
 OTHER_MODES = {"ids": "text and chat prompts", "text": "chat prompts", "chat": "prompts without a template"}
 
 
-def assumed(ledger: Ledger, cap: int | None) -> tuple[str, ...]:
-    """The sentences, for this cap or for none."""
+def assumed(ledger: Ledger, cap: int | None, *, nothing_fails: bool = False) -> tuple[str, ...]:
+    """The sentences, for this cap or for none. That nothing fails up to some length is a claim as much as a cap is."""
     bounds, question = ledger.bounds, ledger.question
-    said = []
-    if cap is not None:
-        said += [MONOTONE, not_tried(question, cap)]
-        if question.scan:
-            said.append("{} of the {} places below the edge where engines like to fail passed".format(*scanned(ledger)))
-        said += [f"({length}, {output}) was refused" for length, output in refused_corners(ledger, cap)]
+    said = [] if cap is None else list(_of_the_cap(ledger, cap))
+    if cap is None and nothing_fails:
+        said = list(_of_nothing(ledger, bounds.last_good or 0))
     if (hits := hit_words(ledger)) is not None:
         said.append(hits)
     if (untold := _garble_untold(ledger)) is not None:
@@ -51,6 +48,30 @@ def assumed(ledger: Ledger, cap: int | None) -> tuple[str, ...]:
     if drafts := left_for_drafts(ledger):
         said.append(f"the cap leaves {drafts} tokens for drafts that are accepted more often than ours")
     return tuple(said)
+
+
+def _of_the_cap(ledger: Ledger, cap: int) -> Iterator[str]:
+    yield MONOTONE
+    yield not_tried(ledger.question, cap)
+    if ledger.question.scan:
+        yield _scanned_words(ledger, "below the edge")
+    for length, output in refused_corners(ledger, cap):
+        yield f"({length}, {output}) was refused"
+
+
+def _of_nothing(ledger: Ledger, top: int) -> Iterator[str]:
+    """An island between two lengths that were sent would pass unseen."""
+    yield MONOTONE
+    if ledger.question.scan:
+        yield _scanned_words(ledger, f"up to {top}")
+    else:
+        yield "lengths between those that were sent were not: `--scan` sends those where engines like to fail"
+    yield f"{_untried(ledger.question, top)}; `ctxfuzz fuzz --cap {top}` samples them"
+
+
+def _scanned_words(ledger: Ledger, where: str) -> str:
+    passed, places = scanned(ledger)
+    return f"{passed} of the {places} places {where} where engines like to fail passed"
 
 
 def _garble_untold(ledger: Ledger) -> str | None:
@@ -85,15 +106,18 @@ def ended_early(evidence: Iterable[Observation]) -> str | None:
 
 def not_tried(question: BisectQuestion, cap: int) -> str:
     """What else a cap admits, under which nothing was sent: neither here, nor by a fuzz that went as far."""
+    return f"{_untried(question, cap)}; once the cap is set, `ctxfuzz verify` fills it"
+
+
+def _untried(question: BisectQuestion, cap: int) -> str:
     fuzzed = question.fuzzed if question.fuzzed_cap >= cap else ()
     tried = {"companions"} if question.companions else set()
     others = [words for name, words in _others(question).items() if name not in {*tried, *fuzzed}]
-    filled = "once the cap is set, `ctxfuzz verify` fills it"
     if not others:
-        return f"what else it admits was sampled by `ctxfuzz fuzz`, not tried out; {filled}"
+        return "what else it admits was sampled by `ctxfuzz fuzz`, not tried out"
     listed = " and ".join([", ".join(others[:-1]), others[-1]] if len(others) > 1 else others)
     sampled = "" if not fuzzed else f" (sampled by `ctxfuzz fuzz`, and nothing failed: {', '.join(fuzzed)})"
-    return f"{listed} were not tried{sampled}; {filled}"
+    return f"{listed} were not tried{sampled}"
 
 
 def _others(question: BisectQuestion) -> dict[str, str]:

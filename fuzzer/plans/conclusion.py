@@ -188,7 +188,7 @@ def _finding(ledger: Ledger, kind: FindingKind, reason: str, cap: int | None, ha
         cap=cap,
         cause=str(cause) if cause else None,
         confidence=confidence_of(len(good), len(at_good), len(bad)),
-        assumes=assumed(ledger, cap),
+        assumes=assumed(ledger, cap, nothing_fails=kind is FindingKind.NONE),
         halt=halt,
         speculation_off_from=off_from,
     )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from fuzzer.finding import FindingKind
 from fuzzer.model import Role
-from fuzzer.plans.assumed import not_tried
+from fuzzer.plans.assumed import MONOTONE, not_tried
 from fuzzer.plans.bisect import BisectQuestion, bisect
 from fuzzer.plans.sweep import SweepQuestion, sweep
 from tests.unit.worlds import World, play, prompt_above
@@ -42,6 +43,17 @@ def test_other_ways_of_sending_are_said_not_to_be_tried() -> None:
     assert "prompts without a template, a temperature above 0 and streamed answers were not tried" in whole
     fuzzed = BisectQuestion(lo=1_000, hi=5_000, fuzzed=("mode", "stream"), fuzzed_cap=2_000)
     assert "unstreamed answers" not in not_tried(fuzzed, 2_000)
+
+
+def test_that_nothing_fails_rests_on_as_much_as_a_cap_does() -> None:
+    alone = play(bisect(BisectQuestion(lo=1_000, hi=5_000)), World().answer).finding
+    assert (alone.kind, alone.cap) == (FindingKind.NONE, None)
+    monotone, between, untried = alone.assumes
+    assert monotone == MONOTONE
+    assert between.startswith("lengths between those that were sent were not")
+    assert untried.endswith("were not tried; `ctxfuzz fuzz --cap 5000` samples them")
+    scanned = play(bisect(BisectQuestion(lo=1_000, hi=5_000, scan=8)), World().answer).finding
+    assert any(words.endswith("places up to 5000 where engines like to fail passed") for words in scanned.assumes)
 
 
 def test_a_question_of_an_older_version_was_asked_without_company() -> None:
