@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -16,7 +17,7 @@ from fuzzer.errors import UsageFault
 from fuzzer.report import tables
 from fuzzer.report.plain import plain
 from fuzzer.report.words import plural
-from fuzzer.store import History, Store
+from fuzzer.store import History, Store, connect
 from fuzzer.store import audit as check
 
 if TYPE_CHECKING:
@@ -36,19 +37,19 @@ def audit(db: Path, name: str | None, expect: str | None, *, as_json: bool) -> N
     found = check(db, expect)
     problems, unsealed = found.problems, found.unsealed
     if name is not None and all(problem.run for problem in problems):  # else the whole file is in doubt
-        with History.open(db) as history:
-            run = history.get(name).run
+        with closing(connect.auditable(db)) as opened:
+            run = History(db, opened).named(name)
         problems = [problem for problem in problems if problem.run == run]
         unsealed = [one for one in unsealed if one == run]
     if as_json:
-        results.emit_json(_object(found, problems, unsealed))
+        results.emit_json(_object(found, problems, unsealed, expect))
     else:
         emit("\n".join(_lines(db, found, problems, unsealed, expect)))
     if problems:
         raise click.exceptions.Exit(Exit.BAD_NEWS)
 
 
-def _object(found: Audit, problems: list[AuditProblem], unsealed: list[str]) -> dict[str, object]:
+def _object(found: Audit, problems: list[AuditProblem], unsealed: list[str], expect: str | None) -> dict[str, object]:
     return {
         "schema": SCHEMA,
         "sound": not problems,
@@ -57,7 +58,28 @@ def _object(found: Audit, problems: list[AuditProblem], unsealed: list[str]) -> 
         "problems": [{"run": one.run, "position": one.position, "what": one.what} for one in problems],
         "unsealed": unsealed,
         "heads": sorted(found.unnamed),
+        "expected": None if expect is None else _expected(found, expect),
     }
+
+
+def _expected(found: Audit, expect: str) -> dict[str, object]:
+    """Whose the expected head is, and whether it is still the last word of that run. Without a run, it is nobody's."""
+    head = found.head(expect)
+    run = found.heads.get(head)
+    standing = None if run is None else found.standing.get(run)
+    return {"head": head, "run": run, "stands": head == standing, "standing_head": standing}
+
+
+def _of_expected(found: Audit, expect: str) -> str:
+    told = _expected(found, expect)
+    if told["stands"]:
+        whose = f"the standing seal of run {told['run']}"
+        return f"The expected head is there, {whose}: nothing that it covers was changed or is gone."
+    now = "is not sealed again" if told["standing_head"] is None else f"its standing seal is {told['standing_head']}"
+    return (
+        f"The expected head is there, and nothing that it covers was changed or is gone; but it is no standing seal: "
+        f"run {told['run']} was resumed after it, and {now}."
+    )
 
 
 def _lines(
@@ -75,7 +97,7 @@ def _lines(
         yield f"  head {head}"
     if problems:
         return
-    yield BLIND if expect is None else "The expected head is there: nothing that it covers was changed or is gone."
+    yield BLIND if expect is None else _of_expected(found, expect)
 
 
 def _problem(one: AuditProblem) -> str:
@@ -87,7 +109,7 @@ def _problem(one: AuditProblem) -> str:
 def export(db: Path, name: str, form: str, into: Path | None) -> None:
     """Write a run out, to stdout or to a file."""
     with History.open(db) as history:
-        run = history.get(name).run
+        run = history.named(name)
         if form == "csv":
             write(into, [tables.csv(tables.PROBES, map(tables.probe_row, history.observations(run)))])
         else:

@@ -43,12 +43,14 @@ ctxfuzz runs --model llama --finding death --since 7d --csv > deaths.csv
 def runs(db: Path, json: bool, csv: bool, **wanted: Any) -> None:  # noqa: ANN401, FBT001  (flags)
     """List the recorded runs, newest first."""
     from fuzzer.cli import results  # noqa: PLC0415  (heavy)
+    from fuzzer.cli.streams import say  # noqa: PLC0415
     from fuzzer.store import History  # noqa: PLC0415
 
     if json and csv:
         raise click.UsageError("--json and --csv are two forms of one list: choose one.")
     with History.open(db) as history:
-        results.emit_runs(history.runs(**wanted), form="json" if json else "csv" if csv else "text")
+        found = history.runs(**wanted, unreadable=lambda why: say(f"warning: {why}"))
+        results.emit_runs(found, form="json" if json else "csv" if csv else "text")
 
 
 @click.command(

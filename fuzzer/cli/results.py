@@ -6,7 +6,8 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from fuzzer.cli.streams import emit, say
+from fuzzer.cli.secrecy import hidden_in_json
+from fuzzer.cli.streams import emit, emit_hidden, say
 from fuzzer.cli.watching import console, is_dumb
 from fuzzer.errors import UsageFault
 from fuzzer.plans.forecast import forecast
@@ -32,7 +33,7 @@ ASSUMED_DEATH_S: Final = 60  # with its restart
 
 def emit_json(value: Any) -> None:  # noqa: ANN401  (any JSON)
     """One JSON value, nothing before it and nothing behind."""
-    emit(json.dumps(value, allow_nan=False))
+    emit_hidden(json.dumps(hidden_in_json(value), allow_nan=False))
 
 
 def emit_fault(words: str, code: int) -> None:

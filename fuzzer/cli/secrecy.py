@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote, urlsplit
+
+from fuzzer.finding import FindingKind
+from fuzzer.model import Outcome, Role
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,18 +32,46 @@ def hidden(text: str) -> str:
     return text
 
 
+def hidden_in_json(value: Any) -> Any:  # noqa: ANN401  (any JSON)
+    """The same JSON value without any of them: its numbers, members and names stay what they are."""
+    for secrets in _told:
+        value = secrets.out_of_json(value)
+    return value
+
+
 def secrets_of(flags: CommonFlags) -> tuple[str, ...]:
     """Every secret by value: key, headers, and what stands in the URLs, those of the environment's forward proxies
-    too; in each form that goes over the wire.
+    too; in each form that goes over the wire. A key that is the name of an engine, or a part of one that the user gives
+    as no secret (`ollama`), hides nothing.
     """
     from urllib.request import getproxies  # noqa: PLC0415  (heavy)
 
+    from fuzzer.store.httpwords import are_plain, holds_secret  # noqa: PLC0415  (heavy)
+
     found = [flags.api_key or ""]
-    for _, value in flags.headers:
-        found += [value, value.rpartition(" ")[2]]  # the scheme of `Bearer ...` may be left out by an echo
+    for name, value in flags.headers:
+        if holds_secret(name, value):
+            found += [value, value.rpartition(" ")[2]]  # the scheme of `Bearer ...` may be left out by an echo
     for url in (flags.url, flags.health_url, flags.metrics_url, *getproxies().values()):
         found += _of_url(url or "")
-    return tuple(dict.fromkeys(secret for secret in found if secret))
+    names = _names(flags).lower()
+    secrets = (one for one in found if one and not (are_plain(one) and one.lower() in names))
+    return tuple(dict.fromkeys(secrets))
+
+
+def _names(flags: CommonFlags) -> str:
+    """What is called by its name, secret or not: engines, the model, the hosts, and what tables are full of."""
+    from targets.table import DIALECTS  # noqa: PLC0415  (heavy)
+
+    hosts = (_host(url) for url in (flags.url, flags.health_url, flags.metrics_url) if url)
+    return "\n".join((*DIALECTS, flags.model or "", *hosts, *Outcome, *Role, *FindingKind))
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
 
 
 def _of_url(url: str) -> Iterator[str]:

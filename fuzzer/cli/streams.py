@@ -26,7 +26,12 @@ def reopen_closed() -> None:
 
 def emit(text: str) -> None:
     """Print the result. Raises UsageFault where it could not be written."""
-    text = _encodable(hidden(text), sys.stdout)
+    emit_hidden(hidden(text))
+
+
+def emit_hidden(text: str) -> None:
+    """The same of a text in which nothing is left to be hidden."""
+    text = _encodable(text, sys.stdout)
     with _to_stdout():
         sys.stdout.write(text if text.endswith("\n") else text + "\n")
         sys.stdout.flush()

@@ -1,7 +1,8 @@
 """Has anybody changed runs.db since it was written? Every row is hashed again, in the order of its run's chain.
 
 Found: an edited, deleted, reordered or slipped-in row, a link that is gone, a sealed run or its end that is gone
-although a later seal names it; a table, view, trigger or index of ours that is gone or another one (`store.shape`). Not
+although a later seal names it; a run that goes on after it was done; runs in another order (`store.order`); a table,
+view, trigger or index of ours that is gone or another one, and one on ours that is a stranger's (`store.shape`). Not
 found without a copy of a head (`expect`): the last seal of all cut off, or everything written anew; and rows cut off a
 run that was never sealed. An unsealed run is no problem: its process was killed, or is still at work.
 """
@@ -13,16 +14,18 @@ import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from fuzzer.store import connect
 from fuzzer.store.chain import GENESIS, link
 from fuzzer.store.errors import troubles_told
+from fuzzer.store.order import misplaced
 from fuzzer.store.schema import LINKED, stored_columns
 from fuzzer.store.shape import changed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from concurrent.futures import Future
     from pathlib import Path
 
@@ -32,6 +35,7 @@ Place = tuple[str, int]  # a run and a position in it
 Row = tuple[Any, ...]
 
 END: Row = (None, 0)  # no row is left
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +51,14 @@ class AuditProblem:
 class Audit:
     """What an audit found.
 
-    `heads` are the hashes of all seals, `named` those that a later seal names; `unsealed` are the runs still open.
+    `heads` are the hashes of all seals and whose each is, `named` those that a later seal names, `standing` the last
+    ones of the runs that ended with one; `unsealed` are the runs still open.
     """
 
     problems: list[AuditProblem] = field(default_factory=list)
     unsealed: list[str] = field(default_factory=list)
-    heads: set[str] = field(default_factory=set)
+    heads: dict[str, str] = field(default_factory=dict)
+    standing: dict[str, str] = field(default_factory=dict)
     named: set[str] = field(default_factory=set)
     runs: int = 0
     rows: int = 0
@@ -61,45 +67,58 @@ class Audit:
     def sound(self) -> bool:
         return not self.problems
 
+    @staticmethod
+    def head(told: str) -> str:
+        """A head as it is written here, however somebody gives it."""
+        return told.strip().lower()
+
     @property
     def unnamed(self) -> set[str]:
         """The last heads: a copy of them, kept elsewhere, is what shows that the end of the trail is gone."""
-        return self.heads - self.named
+        return self.heads.keys() - self.named
 
 
 def audit(path: Path, expect: str | None = None) -> Audit:
-    """Check every run, and that some seal's head is `expect`. Raises StoreError where the file cannot be read."""
+    """Check every run, and that some seal's head is `expect`. Raises StoreError where the file cannot be read.
+
+    Whether that seal stands, or its run went on after it, `heads` and `standing` tell.
+    """
     with troubles_told(path), ThreadPoolExecutor(1) as meanwhile:
         damage = meanwhile.submit(_damage, path)
         found = _of_file(path, damage)
-    if expect is not None and expect.strip().lower() not in found.heads:
+    if expect is not None and found.head(expect) not in found.heads:
         what = f"no seal has the head {expect}: the end of the trail is gone, or all of it was written anew"
         found.problems.append(AuditProblem("", 0, what))
     return found
 
 
 def _of_file(path: Path, damage: Future[list[str]]) -> Audit:
-    """What the chains say; of a damaged file, only that it is one."""
-    found = Audit()
+    """What the chains say; of a damaged file, only that it is one, and what is strange in it."""
+    found, strange = Audit(), NOTHING
     try:
         with closing(connect.auditable(path)) as db:
             db.conn.execute("BEGIN")  # one moment of a database that may be growing
             strange = changed(db.conn)
-            found.problems += [AuditProblem("", 0, what) for what in strange.values()]
+            found.problems += _of_whole(strange.values())
             if strange.keys().isdisjoint(("chain", *LINKED)):  # else rows are not to be read at all
                 _check_chains(db, found)
+                found.problems += _of_whole(misplaced(db.conn))
     except sqlite3.DatabaseError:
         if not damage.result():
             raise
     if damage.result():
-        return Audit([AuditProblem("", 0, f"the file is damaged: {said}") for said in damage.result()])
+        return Audit(_of_whole([*strange.values(), *(f"the file is damaged: {said}" for said in damage.result())]))
     return found
+
+
+def _of_whole(wrong: Iterable[str]) -> list[AuditProblem]:
+    return [AuditProblem("", 0, what) for what in wrong]
 
 
 def _damage(path: Path) -> list[str]:
     """What SQLite finds wrong with the pages of the file, while another thread reads its rows."""
     with closing(connect.auditable(path)) as db:
-        return [said for (said,) in db.conn.execute("PRAGMA quick_check(1)") if said != "ok"]
+        return [said for (said,) in db.conn.execute("PRAGMA integrity_check(1)") if said != "ok"]
 
 
 def _check_chains(db: Database, found: Audit) -> None:
@@ -126,7 +145,7 @@ def _check_run(
     run: str, links: _Rows, tables: dict[str, _Rows], found: Audit, named: dict[str, Place]
 ) -> AuditProblem | None:
     """Walk one run along its chain, and stop at its first bad row."""
-    previous, before, position = GENESIS, "", 0
+    previous, before, position, is_done = GENESIS, "", 0, False
     while links.run == run:
         position += 1
         _, at, kind, head = links.take()
@@ -138,17 +157,21 @@ def _check_run(
         row = rows.take()
         if link(previous, kind, row) != head:
             return AuditProblem(run, position, f"its row in {kind}, or its link, was changed")
-        if (kind == "runs") != (position == 1) or (before == "seals" and kind != "resumes"):
-            return AuditProblem(run, position, f"a row of {kind} cannot stand here")
+        if is_done or (kind == "runs") != (position == 1) or (before == "seals" and kind != "resumes"):
+            why = ": the run was done, and no such run goes on" if is_done else ""
+            return AuditProblem(run, position, f"a row of {kind} cannot stand here{why}")
         if kind == "seals":
-            found.heads.add(head)
+            found.heads[head] = run
+            is_done = row[rows.columns.index("status")] == "done"
             named |= dict.fromkeys(json.loads(row[rows.columns.index("previous_heads_json")]), (run, position))
         previous, before = head, kind
         found.rows += 1
     for name, rows in tables.items():
         if rows.run == run:
             return AuditProblem(run, rows.position, f"its link is gone, and its row in {name} is not")
-    if before != "seals":
+    if before == "seals":
+        found.standing[run] = previous
+    else:
         found.unsealed.append(run)
     return None
 

@@ -35,7 +35,12 @@ class CodecError(ValueError):
 
 def dumps(value: object) -> str:
     """`value` as compact JSON text."""
-    return json.dumps(encode(value), separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return text_of(encode(value))
+
+
+def text_of(encoded: object) -> str:
+    """The same of what `encode` made."""
+    return json.dumps(encoded, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def loads(kind: type[T], text: str) -> T:

@@ -15,6 +15,7 @@ from sqlite_utils import Database
 from tenacity import retry, retry_if_exception, stop_after_delay, wait_fixed
 
 from fuzzer.store.errors import NothingRecorded, StoreError, primary_code, troubles_told
+from fuzzer.store.order import after_their_answer, misplaced
 from fuzzer.store.schema import APPLICATION_ID, READABLE, VERSION, migrations
 from fuzzer.store.shape import changed
 
@@ -165,15 +166,23 @@ def _refuse_unfinished(conn: sqlite3.Connection, path: Path) -> None:
 
 
 def _refuse_changed(conn: sqlite3.Connection, path: Path) -> None:
-    """Raise StoreError where rows would be read through views that are not ours, or written without our triggers."""
+    """Raise StoreError where rows would be read through views that are not ours or in another order, or written without
+    our triggers.
+    """
     if not _stamps(conn)[0]:
         return
-    what = next(iter(changed(conn).values()), None)
+    what = next(iter(changed(conn).values()), None) or next(_strange(conn), None)
     if what is not None:
         raise StoreError(
             f"{path} was changed by another program: {what}, so what it shows is not what was recorded. "
             f"`ctxfuzz audit` tells all of it; go on with a copy that nobody changed, or choose another with --db."
         )
+
+
+def _strange(conn: sqlite3.Connection) -> Iterator[str]:
+    """Rows that no ctxfuzz writes in that place, and that readers would believe."""
+    yield from misplaced(conn)
+    yield from (f"run {run} goes on after it was done" for run, _ in after_their_answer(conn))
 
 
 def _stamps(conn: sqlite3.Connection) -> tuple[int, int, int]:

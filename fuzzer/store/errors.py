@@ -23,6 +23,10 @@ class NothingRecorded(StoreError):
     """The file is there, and no run has been begun in it yet: whoever began one was killed right then."""
 
 
+class Unreadable(StoreError):
+    """A row says what no ctxfuzz can mean: it is no JSON, or not what its column holds."""
+
+
 class TargetLocked(StoreError):
     """Another run is at work on the same target with the same database."""
 
@@ -40,6 +44,9 @@ _TROUBLES = {
 }
 
 
+ILLEGIBLE = (ValueError, TypeError)  # what reading such a row raises
+
+
 def primary_code(error: sqlite3.Error) -> int:
     """SQLite's extended codes carry the primary one in their low byte; 0 where the error is not SQLite's own."""
     code: int = getattr(error, "sqlite_errorcode", 0)
@@ -52,7 +59,21 @@ def troubles_told(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.DatabaseError as error:
+        if "malformed JSON" in str(error):
+            raise Unreadable(f"{path} holds a row that is no JSON") from error
         trouble = _TROUBLES.get(primary_code(error))
         if trouble is None:
             raise
         raise StoreError(f"{path} {trouble} ({error})") from error
+
+
+@contextmanager
+def legible(path: Path, run: str) -> Iterator[None]:
+    """What cannot be read of a run becomes an Unreadable that names it."""
+    try:
+        yield
+    except (Unreadable, *ILLEGIBLE) as error:
+        raise Unreadable(
+            f"Run {run} of {path} cannot be read ({error}). `ctxfuzz audit` says whether anybody changed it, "
+            f"`ctxfuzz export {run}` writes its rows as they are."
+        ) from error

@@ -2,105 +2,29 @@
 
 from __future__ import annotations
 
-import threading
-from contextlib import contextmanager
 from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
-from fuzzer.finding import Finding
 from fuzzer.model import FAIL_ON_DEFAULT, Corroboration, Observation, Outcome, Side, side_of
-from fuzzer.store import codec, connect
-from fuzzer.store.clock import utc_text
-from fuzzer.store.errors import NoSuchRun, troubles_told
-from fuzzer.store.lock import holder, target_key
-from fuzzer.store.records import Death, Failure, Intent, Run, Seal, Status
-from fuzzer.store.rows import after_revival, intent_of, observation_of, record_of
+from fuzzer.store import codec
+from fuzzer.store.errors import Unreadable, legible
+from fuzzer.store.listing import Listing
+from fuzzer.store.lock import target_key
+from fuzzer.store.records import Death, Failure, Intent
+from fuzzer.store.rows import after_revival, intent_of, observation_of
 from fuzzer.store.schema import LINKED, stored_columns
-from fuzzer.store.views import IN_ORDER
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterator
-    from datetime import datetime
-    from types import TracebackType
-
-    from sqlite_utils import Database
 
     from fuzzer.store.chain import Value
 
-_RUNS = """
-SELECT r.*, s.started_utc, s.ended_utc, s.status, s.probes, s.canaries, s.deaths, s.sealed_rows, s.chain_head,
-    z.finding_json
-FROM runs r JOIN run_states s USING (run) LEFT JOIN standing_seals z USING (run)
-"""
-_IN_ORDER = f"JOIN ({IN_ORDER}) o ON o.run = r.run"
 
-
-class History:
-    """runs.db, for reading. Safe to use from several threads, one at a time inside."""
-
-    def __init__(self, path: Path, db: Database) -> None:
-        self.path = path
-        self._db = db
-        self._turn = threading.RLock()
-
-    @classmethod
-    def open(cls, path: Path | str) -> Self:
-        """Open for reading alone. Raises StoreError where there is no such file, or none that is ours."""
-        path = Path(path)
-        return cls(path, connect.readable(path))
-
-    def close(self) -> None:
-        with self._turn:
-            self._db.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def get(self, name: str) -> Run:
-        """The run of that id, of that unique beginning of an id, or `last`, which no control is. Raises NoSuchRun."""
-        if name == "last":
-            own = "r.plan <> 'merge' AND r.settings_json ->> '$.control_of' IS NULL"
-            found = self._runs(f"{_IN_ORDER} WHERE {own} ORDER BY o.nth DESC LIMIT 1")
-        else:
-            found = self._runs("WHERE substr(r.run, 1, ?) = ? ORDER BY r.run LIMIT 2", len(name), name)
-        if not found:
-            raise NoSuchRun(f"{self.path} holds no run {name}. `ctxfuzz runs` lists those that it holds.")
-        if len(found) > 1 and found[0].run != name:
-            raise NoSuchRun(f"More than one run begins with {name}. Type more of it; `ctxfuzz runs` lists them.")
-        return found[0]
-
-    def runs(
-        self,
-        *,
-        url: str | None = None,
-        model: str | None = None,
-        finding: str | None = None,
-        since: datetime | None = None,
-        limit: int = -1,
-    ) -> list[Run]:
-        """The runs, newest first, whatever the clock said; `url` and `model` need only be part of theirs."""
-        return self._runs(
-            f"""
-            {_IN_ORDER}
-            WHERE (:url IS NULL OR instr(r.url, :url)) AND (:model IS NULL OR instr(r.model, :model))
-              AND (:finding IS NULL OR s.finding = :finding) AND (:since IS NULL OR r.at_utc >= :since)
-            ORDER BY o.nth DESC LIMIT :limit
-            """,
-            url=url,
-            model=model,
-            finding=finding,
-            since=None if since is None else utc_text(since),
-            limit=limit,
-        )
+class History(Listing):
+    """runs.db, for reading: the runs, and all that is recorded of each. Raises Unreadable where rows cannot be read."""
 
     def observations(self, run: str) -> list[Observation]:
         """What each answered probe showed, in order, exactly as it was recorded; with its revival, if that is known,
@@ -113,7 +37,8 @@ class History:
             """,
             run,
         )
-        seen = {row["seq"]: observation_of(row) for row in rows}
+        with legible(self.path, run):
+            seen = {row["seq"]: observation_of(row) for row in rows}
         for row in self._rows("SELECT * FROM revivals WHERE run = ? AND seq IS NOT NULL ORDER BY position", run):
             if (before := seen.get(row["seq"])) is not None:
                 seen[row["seq"]] = after_revival(before, row)
@@ -142,11 +67,14 @@ class History:
             """,
             run,
         )
-        return [intent_of(row) for row in rows]
+        with legible(self.path, run):
+            return [intent_of(row) for row in rows]
 
     def intents(self, run: str) -> list[Intent]:
         """Every probe that was asked for, in order."""
-        return [intent_of(row) for row in self._rows("SELECT * FROM probes WHERE run = ? ORDER BY seq", run)]
+        rows = self._rows("SELECT * FROM probes WHERE run = ? ORDER BY seq", run)
+        with legible(self.path, run):
+            return [intent_of(row) for row in rows]
 
     def deaths(self, run: str) -> list[Death]:
         """The engine's deaths in the order in which they were seen, each with its last words."""
@@ -193,54 +121,27 @@ class History:
     ) -> list[Failure]:
         """Failures of this very build at this very target, shortest first; none where the version is not known.
 
-        Conditions (output, content, cache, ...) may differ: they are in each observation's spec.
+        Conditions (output, content, cache, ...) may differ: they are in each observation's spec. What cannot be read is
+        left out.
         """
         rows = self._rows(
             """
             SELECT o.run, r.url, o.at_utc, o.seq, o.observation_json, p.spec_json
             FROM runs r JOIN outcomes o USING (run) JOIN probes p USING (run, seq)
-            WHERE r.model = ? AND r.engine_version = ? AND o.outcome IN (SELECT value FROM json_each(?))
+            WHERE r.model = ? AND r.engine_version = ?
+              AND CASE WHEN json_valid(o.observation_json) THEN o.outcome END IN (SELECT value FROM json_each(?))
             """,
             model,
             engine_version,
             codec.dumps([outcome for outcome in Outcome if side_of(outcome, fail_on) is Side.BAD]),
         )
         here = [row for row in rows if target_key(row["url"]) == target_key(url)]
-        found = [Failure(row["run"], row["at_utc"], observation_of(row)) for row in here]
+        found = [failure for row in here if (failure := self._failure(row)) is not None]
         return sorted(found, key=lambda failure: failure.observation.length)
 
-    def _runs(self, tail: str, *values: object, **named: object) -> list[Run]:
-        return [self._run(row) for row in self._rows(_RUNS + tail, *values, **named)]
-
-    def _run(self, row: sqlite3.Row) -> Run:
-        return Run(
-            run=row["run"],
-            record=record_of(row),
-            started_utc=row["started_utc"],
-            user=row["user"],
-            host=row["host"],
-            ctxfuzz_version=row["ctxfuzz_version"],
-            status=self._status(row),
-            ended_utc=row["ended_utc"],
-            finding=None if row["finding_json"] is None else codec.loads(Finding, row["finding_json"]),
-            seal=None if row["chain_head"] is None else Seal(row["sealed_rows"], row["chain_head"]),
-            probes=row["probes"],
-            canaries=row["canaries"],
-            deaths=row["deaths"],
-        )
-
-    def _status(self, row: sqlite3.Row) -> Status:
-        if row["status"] != "open":
-            status: Status = row["status"]
-            return status
-        at_work = holder(self.path, row["url"])
-        return "running" if at_work is not None and at_work.run == row["run"] else "interrupted"
-
-    def _rows(self, sql: str, *values: object, **named: object) -> list[sqlite3.Row]:
-        with self._told():
-            return self._db.execute(sql, named or values).fetchall()
-
-    @contextmanager
-    def _told(self) -> Iterator[None]:
-        with self._turn, troubles_told(self.path):
-            yield
+    def _failure(self, row: sqlite3.Row) -> Failure | None:
+        try:
+            with legible(self.path, row["run"]):
+                return Failure(row["run"], row["at_utc"], observation_of(row))
+        except Unreadable:
+            return None

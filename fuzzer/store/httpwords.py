@@ -21,7 +21,9 @@ _ITEMS: Final = frozenset({"http", "https", "xh", "xhs"})
 _HARMLESS: Final = frozenset({
     "accept", "accept-charset", "accept-encoding", "accept-language", "cache-control", "connection", "content-encoding",
     "content-length", "content-type", "expect", "host", "origin", "pragma", "priority", "range", "tags", "title",
-    "transfer-encoding", "user-agent", "x-requested-with",
+    "transfer-encoding", "user-agent", "x-envoy-max-retries", "x-envoy-retry-on",
+    "x-envoy-upstream-rq-per-try-timeout-ms", "x-envoy-upstream-rq-timeout-ms", "x-litellm-num-retries",
+    "x-litellm-timeout", "x-model", "x-priority", "x-requested-with",
 })  # fmt: skip
 _QUERY: Final = re.compile(r"(?<=\S)\?([\w.%\[\]-]+=[^\s\"'<>#]*)")
 _PAIR: Final = re.compile(r"([^&=]+)=([^&;|`]*)")
@@ -36,6 +38,7 @@ _TELLING: Final = re.compile(
 )
 _WORD: Final = re.compile(r"[A-Z]?[a-z]{0,12}\d{0,5}[a-z]{0,2}|[A-Z]{1,3}\d{1,4}[A-Z]?|[A-Z]{1,5}")  # vllm, gpu1, A100
 _LONGEST: Final = 16  # characters of a value that is plain
+_NUMBER: Final = re.compile(r"\d{0,7}(?:\.\d{0,3})?")  # a timeout, a priority, a length
 _URL: Final = re.compile(r"(?<![\w+.-])[a-z][a-z0-9+.-]{0,30}://[^\s\"'<>?#]+", re.IGNORECASE)
 _HOOK: Final = re.compile(
     r"(?<![\w-])(?<!(?<!/)/)"  # where a host begins, and no folder
@@ -52,6 +55,16 @@ _LONG: Final = 10  # characters of a part that no name of a model has, mixed
 def is_client(name: str) -> bool:
     """Does it take headers? To other programs `-H` is a host, a home, the names of files."""
     return name in _ITEMS or any(client in name.lower() for client in ("curl", "wget"))
+
+
+def holds_secret(name: str, value: str) -> bool:
+    """May a header's value be a secret? Not where it only says which way to go, or is a number of no telling name."""
+    return name.lower() not in _HARMLESS and (_TELLING.search(name) is not None or not _NUMBER.fullmatch(value))
+
+
+def are_plain(text: str) -> bool:
+    """Is it short and made of plain words or numbers: could it stand in any text by chance?"""
+    return len(text) <= _LONGEST and (text.isdigit() or _are_words(text))
 
 
 def header(text: str, word: Word, after: Word | None, behind: Word | None, *, client: str, upto: int) -> Span | None:

@@ -1,18 +1,20 @@
 """What in a command line or a text is a secret? It is masked before anything is stored.
 
 By place: the values of `--api-key` and `--header`, the userinfo of a URL, tokens in its query, `Bearer ...`, and what
-`fuzzer.store.commands` finds in a command. And by value: a secret that is known is masked wherever it turns up, also in
-what a server echoes.
+`fuzzer.store.commands` finds in a command. And by value (`Secrets`): a secret that is known is masked wherever it turns
+up, also in what a server echoes. What is masked stays what it was, but for its words: no number and no truth value is
+touched, JSON is masked before it is written out, and a secret that might be a name by chance (`ollama`) hides no name.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
 from fuzzer.store.commands import secrets_of_command, spans
+from fuzzer.store.httpwords import are_plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -26,6 +28,12 @@ _BEARER = re.compile(r"\b(bearer|basic)\s+[\w.~+/=-]{8,}", re.IGNORECASE)
 _SECRET_NAME = re.compile(r"key|token|secret|passw|auth|sig(?!nal)|credential", re.IGNORECASE)
 _FLAGS = frozenset({"--api-key", "--header"} | {f"--{name.replace('_', '-')}" for name in COMMANDS})
 _PAIR = re.compile(r"([^&=]+)=([^&]*)")
+# Members and columns that hold what somebody said, be it one word only; and names, be there blanks in them.
+_SAID = frozenset(
+    {"reason", "next_step", "signature", "text", "detail", "excerpt", "fault_text", "message", "code", "type"}
+    | {"headers", "error", "hint", "last_words", "cause", "garble"}
+)
+_NAMES = frozenset({"model", "engine", "engine_version", "deployment", "name", "version", "url", "host", "user"})
 
 
 def masked_argv(argv: Sequence[str]) -> tuple[str, ...]:
@@ -111,14 +119,54 @@ def _masked_member(key: str, item: object) -> object:
 
 
 class Secrets:
-    """Secrets that are known by value. They are never shown: not by `repr`, not in an error."""
+    """Secrets that are known by value. They are never shown: not by `repr`, not in an error.
+
+    Those that are plain words are masked in texts; names (of models, engines, hosts, outcomes) may be the same word.
+    """
 
     def __init__(self, values: Iterable[str] = ()) -> None:
         long = {value for value in values if len(value) >= _SHORTEST}
-        self._forms = sorted(long | {json.dumps(value)[1:-1] for value in long}, key=len, reverse=True)
+        self._forms = _forms(long)
+        self._never_names = _forms(value for value in long if not are_plain(value))
 
     def out_of(self, text: str) -> str:
         """`text` without them, also where it is JSON that escapes them."""
-        for secret in self._forms:
-            text = text.replace(secret, MASK)
-        return text
+        return _without(self._forms, text)
+
+    def out_of_name(self, name: str) -> str:
+        """`name` without those that no name would hold by chance."""
+        return _without(self._never_names, name)
+
+    def out_of_json(self, value: Any, key: str = "") -> Any:  # noqa: ANN401  (any JSON)
+        """The same JSON value, of the member `key`, without them in any of its texts."""
+        if not self._forms:
+            return value
+        match value:
+            case str():
+                return self.out_of(value) if _is_text(key, value) else self.out_of_name(value)
+            case dict():
+                within = key if key in _SAID else ""
+                return {self.out_of_name(name): self.out_of_json(item, within or name) for name, item in value.items()}
+            case list() | tuple():
+                return [self.out_of_json(item, key) for item in value]
+            case _:
+                return value
+
+
+def _is_text(key: str, value: str) -> bool:
+    """Is it words, and no name? Names are one word each, but for a few that are told by their key."""
+    return key in _SAID or (" " in value and key not in _NAMES)
+
+
+def _forms(values: Iterable[str]) -> list[str]:
+    """Each as it is and as JSON escapes it, once and within another JSON text; the longest first."""
+    found = set(values)
+    for _ in range(2):
+        found |= {json.dumps(value)[1:-1] for value in found}
+    return sorted(found, key=len, reverse=True)
+
+
+def _without(forms: Iterable[str], text: str) -> str:
+    for secret in forms:
+        text = text.replace(secret, MASK)
+    return text

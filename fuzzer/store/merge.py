@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Never
 
 from fuzzer.store.audit import audit
-from fuzzer.store.errors import StoreError
+from fuzzer.store.errors import StoreError, Unreadable
 
 if TYPE_CHECKING:
     from sqlite_utils import Database
@@ -34,7 +34,7 @@ def take_runs(ours: Database, theirs: History) -> Merged:
         raise StoreError(f"{theirs.path} does not check (run {first.run}: {first.what}). Nothing was merged.")
     added: list[str] = []
     known: list[str] = []
-    for run in reversed(theirs.runs()):
+    for run in reversed(theirs.runs(unreadable=_refuse)):
         (known if _is_here(ours, theirs, run) else added).append(run.run)
     for name in added:
         for position, kind, row, head in theirs.links(name):
@@ -42,6 +42,10 @@ def take_runs(ours: Database, theirs: History) -> Merged:
             ours.execute(f"INSERT INTO {kind} ({', '.join(row)}) VALUES ({marks})", tuple(row.values()))  # noqa: S608
             ours.execute("INSERT INTO chain VALUES (?, ?, ?, ?)", (name, position, kind, head))
     return Merged(tuple(added), tuple(known), tuple(sorted(found.unnamed)))
+
+
+def _refuse(why: Unreadable) -> Never:
+    raise StoreError(f"{why} Nothing was merged.") from why
 
 
 def _is_here(ours: Database, theirs: History, run: Run) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from fuzzer.model import Observation, ProbeSpec
 from fuzzer.store import codec
+from fuzzer.store.order import BEGUN_AFTER
 from fuzzer.store.records import Intent, RunRecord
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def record_of(row: sqlite3.Row) -> RunRecord:
         engine_version=row["engine_version"],
         limit=row["advertised_limit_tokens"],
         question=json.loads(row["question_json"]),
-        settings=json.loads(row["settings_json"]),
+        settings={name: value for name, value in dict(json.loads(row["settings_json"])).items() if name != BEGUN_AFTER},
     )
 
 

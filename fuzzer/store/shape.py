@@ -1,7 +1,8 @@
 """Are the tables, views, triggers and indexes of a runs.db the very ones that ctxfuzz makes?
 
-Hashes cover rows. Who reads them reads through these: a view, or a generated column, can show what no row says. What
-other programs have put beside ours is no concern of ours.
+Hashes cover rows. Who reads them reads through these: a view, a generated column or an index can show what no row says,
+and a trigger can change a row before it is hashed. So on what is ours there is nothing of others'. What they have put
+beside it is no concern of ours.
 """
 
 from __future__ import annotations
@@ -18,23 +19,33 @@ from fuzzer.store.schema import READABLE, migrations
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-Shape = dict[str, tuple[str, str]]
-"""Name: (whether it is a table, a view, .., its SQL)."""
+Shape = dict[str, tuple[str, str, str]]
+"""Name: (whether it is a table, a view, .., its SQL, the table or view that it is on)."""
 
-_OURS = """
-SELECT user_version, name, type, sql
-FROM pragma_user_version LEFT JOIN sqlite_master ON sql IS NOT NULL AND tbl_name <> ?
+_THERE = """
+SELECT user_version, name, type, sql, tbl_name
+FROM pragma_user_version LEFT JOIN sqlite_master ON sql IS NOT NULL AND name <> ?
 """
 
 
 def changed(conn: sqlite3.Connection) -> Mapping[str, str]:
-    """What is wrong with ours, by name: all that is gone, or reads otherwise than its version of ctxfuzz wrote it."""
+    """What is wrong, by name: all of ours that is gone or reads otherwise than its version of ctxfuzz wrote it, and all
+    on ours that is a stranger's.
+    """
     version, there = _read(conn)
-    return {
+    made = _made(max(version, READABLE))
+    ours = {place.lower() for _, _, place in made.values()} | {migrations.migrations_table}
+    wrong = {
         name: f"the {kind} {name} is " + ("not the one that ctxfuzz makes" if name in there else "gone")
-        for name, (kind, sql) in _made(max(version, READABLE)).items()
-        if there.get(name) != (kind, sql)
+        for name, (kind, *rest) in made.items()
+        if there.get(name) != (kind, *rest)
     }
+    strange = {
+        name: f"the {kind} {name} on {place} is none that ctxfuzz makes"
+        for name, (kind, _, place) in there.items()
+        if name not in made and place.lower() in ours
+    }
+    return wrong | strange
 
 
 @cache
@@ -48,5 +59,5 @@ def _made(version: int) -> Shape:
 
 def _read(conn: sqlite3.Connection) -> tuple[int, Shape]:
     """Version and shape of one moment, without SQLite's own, and without the list of migrations (sqlite-utils')."""
-    rows = conn.execute(_OURS, (migrations.migrations_table,)).fetchall()
-    return rows[0][0], {name: (kind, sql) for _, name, kind, sql in rows}
+    rows = conn.execute(_THERE, (migrations.migrations_table,)).fetchall()
+    return rows[0][0], {name: (kind, sql, place) for _, name, kind, sql, place in rows}

@@ -7,12 +7,13 @@ import pwd
 import socket
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, Self, cast
 
 import fuzzer
-from fuzzer.store import codec, connect
+from fuzzer.store import codec, connect, order
 from fuzzer.store.chain import GENESIS, Value, link
 from fuzzer.store.clock import new_run_id, utc_now
+from fuzzer.store.errors import StoreError
 from fuzzer.store.history import History
 from fuzzer.store.lock import Held, target_lock
 from fuzzer.store.masking import Secrets, masked_argv, masked_json, masked_text, masked_url
@@ -21,7 +22,7 @@ from fuzzer.store.records import RunRecord, Seal
 from fuzzer.store.schema import LINKED, stored_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from sqlite_utils import Database
 
@@ -80,27 +81,30 @@ class Store(History):
     def begin(self, record: RunRecord) -> str:
         """A run begins. Returns its id."""
         run = new_run_id()
-        self._append(
-            "runs",
-            run,
-            command=record.command,
-            argv_json=codec.dumps(masked_argv(record.argv)),
-            url=masked_url(record.url),
-            model=record.model,
-            engine=record.engine,
-            engine_version=record.engine_version,
-            advertised_limit_tokens=record.limit,
-            plan=record.plan,
-            question_json=_masked(record.question),
-            settings_json=_masked(record.settings),
-            **_who(),
-        )
+        with self._transaction():
+            self._append(
+                "runs",
+                run,
+                command=record.command,
+                argv_json=masked_argv(record.argv),
+                url=masked_url(record.url),
+                model=record.model,
+                engine=record.engine,
+                engine_version=record.engine_version,
+                advertised_limit_tokens=record.limit,
+                plan=record.plan,
+                question_json=masked_json(codec.encode(record.question)),
+                settings_json=masked_json(codec.encode({**record.settings, **order.begun_after(self._db)})),
+                **_who(),
+            )
         self._name_holder(run)
         return run
 
     def reopen(self, run: str, argv: Sequence[str], *, at_s: float) -> None:
-        """A run that ended, or was killed, goes on."""
-        self._append("resumes", run, at_s=at_s, argv_json=codec.dumps(masked_argv(argv)), **_who())
+        """A run that was interrupted, halted or killed goes on. Raises StoreError where it is done."""
+        if self.get(run).status == "done":
+            raise StoreError(f"Run {run} has ended: there is nothing to go on with. See it: ctxfuzz show {run}")
+        self._append("resumes", run, at_s=at_s, argv_json=masked_argv(argv), **_who())
         self._name_holder(run)
 
     def intend(self, run: str, intent: Intent) -> None:
@@ -113,8 +117,8 @@ class Store(History):
             sent_tokens=intent.sent_tokens,
             body_sha256=intent.body_sha256,
             body_bytes=intent.body_bytes,
-            recipe_json=codec.dumps(intent.recipe),
-            spec_json=codec.dumps(intent.spec),
+            recipe_json=intent.recipe,
+            spec_json=intent.spec,
         )
 
     def complete(self, run: str, observation: Observation, evidence: Json) -> None:
@@ -125,8 +129,8 @@ class Store(History):
             "outcomes",
             run,
             seq=observation.seq,
-            observation_json=codec.dumps(fields),
-            evidence_json=codec.dumps(evidence),
+            observation_json=fields,
+            evidence_json=evidence,
         )
 
     def revived(
@@ -160,7 +164,7 @@ class Store(History):
 
     def canary(self, run: str, canary: Canary, *, at_s: float, purpose: str, seq: int | None = None) -> None:
         """A canary was sent, after the probe `seq` or for another purpose."""
-        self._append("canaries", run, at_s=at_s, seq=seq, purpose=purpose, canary_json=codec.dumps(canary))
+        self._append("canaries", run, at_s=at_s, seq=seq, purpose=purpose, canary_json=canary)
 
     def health(self, run: str, health: Health, *, at_s: float) -> None:
         """Health changed to this. Tell only the changes."""
@@ -206,8 +210,8 @@ class Store(History):
                 run,
                 at_s=at_s,
                 status=status,
-                finding_json=None if finding is None else codec.dumps(finding),
-                previous_heads_json=codec.dumps(before),
+                finding_json=finding,
+                previous_heads_json=before,
             )
 
     def merge(self, other: Path | str, argv: Sequence[str]) -> Merged:
@@ -226,7 +230,7 @@ class Store(History):
                 self.finish(run, None, "done", at_s=0.0, heads=(*heads, *merged.heads))
             return merged
 
-    def _append(self, table: str, run: str, **values: Value) -> Seal:
+    def _append(self, table: str, run: str, **values: object) -> Seal:
         with self._transaction():
             position, previous = self._end_of(run, table)
             row: dict[str, Value] = {"run": run, "position": position + 1, "at_utc": utc_now()}
@@ -235,7 +239,10 @@ class Store(History):
             marks = ", ".join(f":{name}" for name in row)
             self._db.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", row)  # noqa: S608  (our own names)
             stored = f"SELECT {self._columns[table]} FROM {table} WHERE run = ? AND position = ?"  # noqa: S608
-            head = link(previous, table, tuple(self._db.execute(stored, (run, position + 1)).fetchone()))
+            written = self._db.execute(stored, (run, position + 1)).fetchone()
+            if written is None or any(written[name] != value for name, value in row.items()):
+                raise StoreError(f"{self.path} keeps another row than was written: somebody put a trigger on it.")
+            head = link(previous, table, tuple(written))
             self._db.execute("INSERT INTO chain VALUES (?, ?, ?, ?)", (run, position + 1, table, head))
             return Seal(position + 1, head)
 
@@ -249,11 +256,12 @@ class Store(History):
         assert found["kind"] != "seals" or table == "resumes", f"run {run} is sealed: reopen it first"
         return found["position"], found["hash"]
 
-    def _fit(self, name: str, value: Value) -> Value:
-        if not isinstance(value, str):
-            return value
-        text = self._secrets.out_of(value)
-        return text if name.endswith("_json") else codec.clean(text)[:_TEXT_CHARS]
+    def _fit(self, name: str, value: object) -> Value:
+        """What the column takes: text without secrets; of one that ends in `_json`, any value as JSON."""
+        if value is None or not (isinstance(value, str) or name.endswith("_json")):
+            return cast("Value", value)
+        fit = self._secrets.out_of_json(codec.encode(value), name.removesuffix("_json"))
+        return codec.text_of(fit) if name.endswith("_json") else str(fit)[:_TEXT_CHARS]
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -267,10 +275,6 @@ class Store(History):
     def _name_holder(self, run: str) -> None:
         if self._held is not None:
             self._held.name(run)
-
-
-def _masked(value: Mapping[str, object]) -> str:
-    return codec.dumps(masked_json(codec.encode(value)))
 
 
 def _who() -> dict[str, str]:

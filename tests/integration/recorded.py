@@ -8,6 +8,7 @@ from fuzzer.evidence import Canary
 from fuzzer.finding import Confidence, Finding, FindingKind
 from fuzzer.model import Corroboration, Observation, Outcome, ProbeSpec, Role
 from fuzzer.store import Intent, RunRecord, Store
+from fuzzer.store.records import Ending
 from targets.base import Fault, Health
 from targets.scrape import DraftCounts
 
@@ -26,7 +27,14 @@ FOUND = Finding(
 )
 
 
-def record(path: Path, *, model: str = "tiny", url: str = "http://host:8000", words: str = HOSTILE) -> str:
+def record(
+    path: Path,
+    *,
+    model: str = "tiny",
+    url: str = "http://host:8000",
+    words: str = HOSTILE,
+    ending: Ending = "done",
+) -> str:
     """A sealed run of three probes, the last of which killed the engine. Returns its id."""
     with Store.open(path) as store:
         argv = ("ctxfuzz", "bisect", "--url", url)
@@ -42,7 +50,7 @@ def record(path: Path, *, model: str = "tiny", url: str = "http://host:8000", wo
         store.revived(run, 3, at_s=5.0, took_s=1.4, came_back=True)
         store.health(run, Health(5.0, 200), at_s=5.0)
         store.note(run, words, at_s=5.0)
-        store.finish(run, FOUND, "done", at_s=6.0)
+        store.finish(run, FOUND, ending, at_s=6.0)
         return run
 
 

@@ -57,6 +57,29 @@ def test_audit_names_the_heads_and_what_it_cannot_see(db: Path) -> None:
     assert "The expected head is there" in expected.stdout
 
 
+def test_audit_tells_whether_the_expected_head_is_still_the_last_word_of_its_run(db: Path) -> None:
+    run = record(db, ending="halted")
+    with Store.open(db) as store:
+        first = store.get(run).seal
+        store.reopen(run, (), at_s=7.0)
+        assert first is not None
+        open_again = ctxfuzz("audit", "--expect", first.head, "--db", db)
+        second = store.finish(run, Finding(FindingKind.NONE, "why"), "done", at_s=8.0)
+    sealed_again = ctxfuzz("audit", "--expect", first.head, "--db", db)
+    assert (open_again.exit_code, sealed_again.exit_code) == (0, 0)
+    assert f"run {run} was resumed after it, and is not sealed again" in open_again.stdout
+    assert f"run {run} was resumed after it, and its standing seal is {second.head}" in sealed_again.stdout
+    assert f"the standing seal of run {run}" in ctxfuzz("audit", "--expect", second.head, "--db", db).stdout
+    told = {}
+    for head in (first.head, f" {second.head.upper()}", "0" * 64):
+        told[head] = json.loads(ctxfuzz("audit", "--json", "--expect", head, "--db", db).stdout)["expected"]
+    assert [(one["run"], one["stands"], one["standing_head"]) for one in told.values()] == [
+        (run, False, second.head),
+        (run, True, second.head),
+        (None, False, None),
+    ]
+
+
 def test_audit_leaves_with_1_and_names_the_first_bad_row(db: Path) -> None:
     first, second = record(db), record(db)
     tamper(db, f"UPDATE deaths SET signature = 'nothing' WHERE run = '{first}'")
@@ -192,7 +215,7 @@ def test_a_run_that_came_and_is_cut_off_later_is_missed(db: Path, tmp_path: Path
 
 
 def test_a_merge_of_what_does_not_check_or_clashes_takes_nothing(db: Path, tmp_path: Path) -> None:
-    run, other = record(db), tmp_path / "other.db"
+    run, other = record(db, ending="halted"), tmp_path / "other.db"
     record(other)
     ctxfuzz("merge", db, "--db", other)
     with Store.open(other) as store:  # the same run goes on, there alone

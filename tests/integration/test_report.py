@@ -110,7 +110,7 @@ def test_a_run_that_has_found_nothing_yet_has_a_page_too(db: Path) -> None:
 
 
 def test_a_run_without_an_edge_has_a_page_too(db: Path) -> None:
-    run = record(db)
+    run = record(db, ending="halted")
     with Store.open(db) as store:
         store.reopen(run, (), at_s=7.0)
         store.finish(run, Finding(FindingKind.NONE, "nothing fails", verified_up_to=300), "done", at_s=8.0)

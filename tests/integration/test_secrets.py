@@ -203,6 +203,24 @@ async def test_what_a_command_holds_is_in_nothing_that_is_kept_or_shown(tmp_path
     assert not any(b"planted" in one.stdout + one.stderr for one in ended)
 
 
+async def test_a_secret_that_is_a_common_word_breaks_neither_the_record_nor_a_result(tmp_path: Path) -> None:
+    """Nor does a header that is none: what is told and kept stays JSON, with its numbers, hosts and outcomes."""
+    access = ("--api-key", "localhost", "--header", "x-envoy-upstream-rq-timeout-ms: 300", "--header", "x-a: length")
+    telling = ("--header", "x-api-key: 1000000", "--header", "x-b: single", "--header", "x-c: cc-4929-1234")
+    async with serving(Echo()) as port:
+        url = f"http://localhost:{port}"
+        there = ("--url", url, "--timeout", "1000000", "--output-tokens", "4")
+        told = await ctxfuzz(tmp_path, "probe", "300", *there, *access, *telling, "--json")
+    shown = await ctxfuzz(tmp_path, "show", "last", "--json")
+    listed = await ctxfuzz(tmp_path, "runs", "--json")
+    said, kept, (run,) = json.loads(told.stdout), json.loads(shown.stdout), json.loads(listed.stdout)
+    assert (said["url"], kept["url"], run["url"]) == (url, url, url)
+    assert [(one["length"], one["outcome"]) for one in kept["probes"]] == [(64, "pass"), (300, "error")]
+    assert (said["finding"], kept["finding"]["finding"]) == ("error", "error")
+    assert b"cc-4929-1234" not in told.stdout + told.stderr + shown.stdout
+    assert (await ctxfuzz(tmp_path, "audit")).returncode == 0
+
+
 class Proxy(Echo):
     """A forward proxy that is its own upstream. It refuses what comes without credentials, and all tunnels."""
 

@@ -29,6 +29,7 @@ from fuzzer.relapse import Relapse
 from fuzzer.revival import Revival
 from fuzzer.store import History, Intent, NoSuchRun, RunRecord, Store, StoreError, TargetLocked
 from fuzzer.store.lock import holder
+from fuzzer.store.records import Ending
 from fuzzer.store.schema import APPLICATION_ID, LINKED, VERSION, migrations
 from targets.base import Fault, Health
 from targets.scrape import DraftCounts
@@ -88,7 +89,7 @@ def intent(seq: int, spec: ProbeSpec = SPEC) -> Intent:
     return Intent(seq, spec, float(seq), 262_107, "0" * 64, 5000, {"seed": 7, "kind": "words", "length": 262_107})
 
 
-def recorded(store: Store, *, record: RunRecord = RECORD, seen: Observation = DEATH) -> str:
+def recorded(store: Store, *, record: RunRecord = RECORD, seen: Observation = DEATH, ending: Ending = "done") -> str:
     """A run with a row in every table, sealed."""
     run = store.begin(record)
     store.intend(run, intent(seen.seq, seen.spec))
@@ -101,7 +102,7 @@ def recorded(store: Store, *, record: RunRecord = RECORD, seen: Observation = DE
     store.canary(run, Canary(ok=False, duration_s=0.2, fault="refused"), at_s=9.5, purpose="revival", seq=seen.seq)
     store.note(run, "two replicas", at_s=9.6, hint="--allow-replicas", level="warning")
     store.reopen(run, ("ctxfuzz", "resume", run), at_s=9.7)
-    store.finish(run, FOUND, "done", at_s=10.0)
+    store.finish(run, FOUND, ending, at_s=10.0)
     return run
 
 
@@ -205,6 +206,8 @@ def test_a_sealed_run_takes_rows_again_only_after_it_was_reopened(store: Store) 
     store.intend(run, intent(1))
     second = store.finish(run, FOUND, "done", at_s=2.0)
     assert store.get(run).seal == second != first
+    with pytest.raises(StoreError, match="has ended: there is nothing to go on with"):
+        store.reopen(run, (), at_s=2.0)
 
 
 @pytest.mark.parametrize("table", ["chain", *LINKED])
@@ -242,7 +245,7 @@ def test_an_outcome_needs_its_intent_and_comes_once(store: Store) -> None:
 
 
 def test_no_secret_reaches_the_disk(store: Store, path: Path) -> None:
-    run = recorded(store, record=replace(RECORD, url=f"http://me:{SECRET}@host:8000/?token={SECRET}"))
+    run = recorded(store, record=replace(RECORD, url=f"http://me:{SECRET}@host:8000/?token={SECRET}"), ending="halted")
     store.reopen(run, ("--header", f"X: {SECRET}"), at_s=10.0)
     store.intend(run, intent(2))
     echo = {"excerpt": f'the key "{SECRET}" is wrong'}
@@ -254,8 +257,22 @@ def test_no_secret_reaches_the_disk(store: Store, path: Path) -> None:
     assert "***" in store.observations(run)[1].reason
 
 
+@pytest.mark.parametrize("secret", ["300000", "search", "usage, inferred", "inferred", "vllm-0", "tiny-1", '"hi":244'])
+def test_a_secret_that_is_a_word_of_ours_by_chance_changes_no_row(path: Path, secret: str) -> None:
+    record = replace(RECORD, url="http://vllm-0:8000", model="tiny-1", argv=("ctxfuzz", "--lo", "300000"), settings={})
+    seen = replace(DEATH, reason=f"refused: {secret}")
+    with Store.open(path, secrets=[secret]) as store:
+        run = recorded(store, record=record, seen=seen)
+        assert store.get(run).record == record
+        assert store.observations(run) == [
+            replace(seen, reason="refused: ***", revival_s=6.25, cost_s=12.75, canaries=3, resumed_after=True)
+        ]
+        (known,) = store.known_failures("http://vllm-0:8000", "tiny-1", "0.32.0")
+        assert known.run == run
+
+
 def test_last_words_are_bounded_and_any_text_is_taken(store: Store, path: Path) -> None:
-    run = recorded(store)
+    run = recorded(store, ending="halted")
     store.reopen(run, (), at_s=10.0)
     store.death(run, None, at_s=11.0, corroboration=Corroboration.PRESUMED, last_words="a" * 9000 + "\ud800\x00end")
     with closing(sqlite3.connect(path)) as other:
@@ -376,10 +393,10 @@ def test_failures_of_the_same_build_at_the_same_target_are_known(store: Store) -
 
 
 def test_reading_works_while_a_row_is_being_written(store: Store, path: Path) -> None:
-    run = recorded(store)
+    run = recorded(store, ending="halted")
     with History.open(path) as history, store._transaction():
-        store._append("resumes", run, at_s=10.0, argv_json="[]", user="u", host="h", ctxfuzz_version="0")
-        assert history.get(run).status == "done"
+        store._append("resumes", run, at_s=10.0, argv_json=[], user="u", host="h", ctxfuzz_version="0")
+        assert history.get(run).status == "halted"
     with History.open(path) as history:
         assert history.get(run).status == "interrupted"
         with pytest.raises(sqlite3.OperationalError, match="readonly"):

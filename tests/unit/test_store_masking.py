@@ -278,6 +278,65 @@ def test_a_secret_too_short_to_be_one_leaves_texts_alone() -> None:
     assert SECRET not in repr(Secrets([SECRET]))
 
 
+CHANCE = ["search", "300000", "length", SECRET, '": "', "ms\\ncuda", 'hi":300000,']
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.just(300_000)
+    | st.sampled_from(CHANCE).map(lambda said: f"a {said}"),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.sampled_from(["search", "300000", "reason", "headers", "model"]), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+def without_texts(value: object) -> object:
+    match value:
+        case str():
+            return str
+        case dict():
+            return {key: without_texts(item) for key, item in value.items()}
+        case list():
+            return [without_texts(item) for item in value]
+        case _:
+            return value
+
+
+@calm
+@given(JSON, st.sets(st.sampled_from(CHANCE), min_size=1))
+def test_json_stays_what_it_was_but_for_its_texts(value: object, secrets: set[str]) -> None:
+    masked = Secrets(secrets).out_of_json(value)
+    assert without_texts(masked) == without_texts(value)
+    assert json.loads(json.dumps(masked)) == masked
+
+
+def test_a_plain_word_hides_no_name_and_is_masked_in_all_that_is_said() -> None:
+    said = {
+        "outcome": "search", "engine": {"name": "search", "version": "search 2"}, "model": "the search model",
+        "url": "http://search:80", "hi": 300_000, "argv": ["ctxfuzz", "--model=search"],
+        "reason": "search", "headers": {"x-request-id": "search"}, "notes": ["a search died"],
+        "excerpt": '{"a":"search"}',
+    }  # fmt: skip
+    masked = Secrets(["search", "300000"]).out_of_json(said)
+    names = ("outcome", "engine", "model", "url", "hi", "argv")
+    assert {name: masked[name] for name in names} == {name: said[name] for name in names}
+    assert masked | dict.fromkeys(names) == {
+        **dict.fromkeys(names),
+        "reason": MASK,
+        "headers": {"x-request-id": MASK},
+        "notes": [f"a {MASK} died"],
+        "excerpt": f'{{"a":"{MASK}"}}',
+    }
+
+
+def test_what_no_name_would_be_is_masked_in_names_and_keys_too() -> None:
+    said = {"model": f"m-{SECRET}", f'starts{{x="{SECRET}"}}': 5, "version": [SECRET], "deep": {"a": f'"{SECRET}"'}}
+    assert SECRET not in json.dumps(Secrets([SECRET]).out_of_json(said))
+
+
 def test_plain_text_is_left_alone() -> None:
     text = "CUDA error: an illegal memory access was encountered (basic checks at http://host/metrics)"
     assert masked_text(text) == text
