@@ -32,22 +32,22 @@ def admitted(question: VerifyQuestion, mode: Mode) -> Iterator[Item]:
     What asks for more than fits comes before what leaves the number out: where the cap is not in force, the first shows
     it with a sum that is still known to hold, and the second might ask for a whole window.
     """
-    cap, output = question.cap, question.output_tokens
+    full, output = question.cap - question.reserved, question.output_tokens
     fits = partial(passes, question.fail_on)
-    longest = cap - max(1, question.largest_prompt_below_limit)
+    longest = question.cap - max(1, question.largest_prompt_below_limit)
 
     def spec(length: int, reason: str, role: Role = Role.FIT, **other: object) -> ProbeSpec:
         return question.spec(length, role, reason, mode=mode, **other)
 
     if question.cache == "warm":
         yield Item(
-            f"{mode}: {cap - output} + {output}, into the cache",
-            spec(cap - output, "so that the prefix of the next ones is in the cache", Role.PRIME, stream=True),
+            f"{mode}: {full - output} + {output}, into the cache",
+            spec(full - output, "so that the prefix of the next ones is in the cache", Role.PRIME, stream=True),
             fits,
         )
     yield Item(
-        f"{mode}: {cap - output} + {output}, streamed",
-        spec(cap - output, "the longest prompt with its whole output", stream=True),
+        f"{mode}: {full - output} + {output}, streamed",
+        spec(full - output, "the longest prompt with its whole output", stream=True),
         fits,
     )
     yield Item(
@@ -56,25 +56,25 @@ def admitted(question: VerifyQuestion, mode: Mode) -> Iterator[Item]:
         fits,
     )
     yield Item(
-        f"{mode}: {SHORT} + {cap - SHORT}, cancelled after its first tokens",
+        f"{mode}: {SHORT} + {full - SHORT}, cancelled after its first tokens",
         spec(
             SHORT,
             "a short prompt that asks for all the rest",
             stream=True,
-            output_tokens=cap - SHORT,
+            output_tokens=full - SHORT,
             stop_after=FIRST_TOKENS,
         ),
         partial(_begins, question.fail_on),
     )
     yield Item(
-        f"{mode}: {cap - output} + {2 * output}, more than fits",
-        spec(cap - output, "more output than the cap leaves", stream=False, output_tokens=2 * output),
-        partial(held_to, cap, question.fail_on),
+        f"{mode}: {full - output} + {2 * output}, more than fits",
+        spec(full - output, "more output than the cap leaves", stream=False, output_tokens=2 * output),
+        partial(held_to, question.cap, question.fail_on),
     )
     yield Item(
-        f"{mode}: {cap - output}, max_tokens left out",
+        f"{mode}: {full - output}, max_tokens left out",
         spec(
-            cap - output,
+            full - output,
             "the number left out",
             stream=True,
             output_tokens=1,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from fuzzer.finding import Finding, Halt
 from fuzzer.model import Observation, ProbeSpec, Role
 from fuzzer.plans.axis import settle_axis
+from fuzzer.plans.causes import other_cause
 from fuzzer.plans.conclusion import cap_of, conclude, everywhere, inconclusive, not_by_length
 from fuzzer.plans.confirm import confirm_bad, confirm_good, confirm_while_fresh, look_above, settle_doubt
 from fuzzer.plans.corners import corner, insure, short_corner, unknown_corners
@@ -19,7 +20,7 @@ from fuzzer.plans.interruption import out_of_time, spent, stopped, wait
 from fuzzer.plans.ledger import Ledger
 from fuzzer.plans.limits import near_learnt_limit, near_limit, over_ask, over_limit
 from fuzzer.plans.narrowing import narrow
-from fuzzer.plans.noise import at_any_length, other_cause, outlive, settle_noise, tell_apart
+from fuzzer.plans.noise import at_any_length, beside_a_stray, outlive, settle_noise, tell_apart
 from fuzzer.plans.opening import baseline, verify_lo
 from fuzzer.plans.question import BisectQuestion
 from fuzzer.plans.scan import scan
@@ -44,6 +45,7 @@ LACKING: tuple[Callable[[Ledger], ProbeSpec | Finding | None], ...] = (
     confirm_while_fresh,
     live_as_long,
     settle_noise,
+    beside_a_stray,
     insure,
     narrow,
     confirm_good,

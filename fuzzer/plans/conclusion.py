@@ -12,7 +12,14 @@ from fuzzer.model import Outcome, Role, Side, side_of
 from fuzzer.plans.assumed import assumed, times
 from fuzzer.plans.axis import axis_words, cause_for, left_for_drafts
 from fuzzer.plans.corners import failed_corner, unknown_corners
-from fuzzer.plans.limits import asked_failure, learnt_limit, limit_failure, over_limit_seen, reached_limit
+from fuzzer.plans.limits import (
+    asked_failure,
+    cut_short_of_limit,
+    learnt_limit,
+    limit_failure,
+    over_limit_seen,
+    reached_limit,
+)
 from fuzzer.plans.scan import Island, ground_below, islands, lowest_failing
 from fuzzer.plans.speculation import speculation_off_from
 from fuzzer.recommend import cap_below, confidence_of, flaky
@@ -40,6 +47,8 @@ def cap_of(ledger: Ledger, *, halted: bool) -> int | None:
         return covered
     if bounds.first_bad is not None:
         return covered if limit_failure(ledger) else learnt_limit(ledger) or covered
+    if cut_short_of_limit(ledger):
+        return covered
     beyond = over_limit_seen(ledger)
     clean = (beyond is None or beyond.outcome is Outcome.REJECTED) and asked_failure(ledger) is None
     return question.limit if reached_limit(ledger) and clean else None
@@ -127,8 +136,10 @@ def _verdict(ledger: Ledger) -> tuple[FindingKind, str]:
             reason = f"nothing fails below the limit of {question.limit}, and above it the refusal is clean"
             return FindingKind.CLEAN_LIMIT, f"{reason}: no change needed"
         case Side.BAD:
-            kind = FindingKind(beyond.outcome.value)
-            return kind, f"nothing fails below the limit, but {beyond.length} tokens, above it, do: {beyond.reason}"
+            where = f"nothing fails below the limit, but {beyond.length} tokens, above it, do"
+            if cut_short_of_limit(ledger):
+                where = f"{bounds.last_good} passes, {beyond.length} ends in {beyond.outcome}"
+            return FindingKind(beyond.outcome.value), f"{where}: {beyond.reason}"
         case _:
             return FindingKind.NONE, f"nothing fails up to the limit of {question.limit}, which is not enforced"
 
@@ -162,7 +173,7 @@ def _finding(ledger: Ledger, kind: FindingKind, reason: str, cap: int | None, ha
     cause = None if kind in NOT_BY_LENGTH else cause_for(ledger)
     refused = [seen.length for seen in ledger.evidence if seen.outcome is Outcome.REJECTED]
     off_from, off_words = speculation_off_from(ledger)
-    near = limit_failure(ledger) if kind is not FindingKind.INCONCLUSIVE else None
+    near = limit_failure(ledger) or cut_short_of_limit(ledger) if kind is not FindingKind.INCONCLUSIVE else None
     first_bad = near.length if near else bounds.first_bad
     if first_bad is not None and kind is FindingKind.CLEAN_LIMIT:
         first_bad = None

@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from fuzzer.model import Observation, ProbeSpec, Role
+from fuzzer.plans.line import confidence_in, outweighs
 from fuzzer.plans.narrowing import belief_of, is_closed, suspects_of, took_the_engine_down
 from fuzzer.recommend import passes_needed
 
@@ -47,10 +48,13 @@ def confirm_while_fresh(ledger: Ledger) -> ProbeSpec | None:
 def confirm_good(ledger: Ledger) -> ProbeSpec | None:
     """last_good, until its passes bear the claim."""
     bounds, question = ledger.bounds, ledger.question
-    if bounds.last_good is None or bounds.noisy or ledger.is_sound(ledger.at(bounds.last_good)):
+    if bounds.last_good is None or bounds.noisy:
         return None
-    done = len(ledger.at(bounds.last_good).passes)
-    needed = passes_needed(question.confidence, question.tolerate)
+    tally = ledger.at(bounds.last_good)
+    done = len(tally.passes)
+    if outweighs(question, done, len(tally.failures), noisy=bounds.contradicted):
+        return None
+    needed = passes_needed(confidence_in(question, noisy=bounds.contradicted), question.tolerate)
     return question.spec(bounds.last_good, Role.CONFIRM_GOOD, f"last_good passed {done} of {needed} times")
 
 
@@ -98,7 +102,7 @@ def is_confirmed_bad(ledger: Ledger) -> bool:
     if tally.refusals:
         return True
     fresh = any(failure.fresh for failure in tally.failures)
-    if bounds.noisy:
+    if bounds.contradicted:
         return (fresh and len(tally.failures) >= 2) or len(tally.failures) >= ENOUGH_FAILURES
     return fresh or _passed_in_between(ledger, tally) or len(tally.failures) >= ENOUGH_FAILURES
 

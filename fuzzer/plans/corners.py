@@ -38,10 +38,10 @@ def insure(ledger: Ledger) -> ProbeSpec | None:
     Once the deaths are spent it may not be sent any more, and without it the ground covered carries no cap.
     """
     question, bounds = ledger.question, ledger.bounds
-    if bounds.noisy or not 0 < question.max_deaths - ledger.deaths <= LAST_DEATHS:
+    if not 0 < question.max_deaths - ledger.deaths <= LAST_DEATHS:
         return None
     for cap in (bounds.high - 1, bounds.low):
-        length, output = question.baseline, cap - question.baseline
+        length, output = question.baseline, cap - question.reserved - question.baseline
         if output < 1 or ledger.covers(length, output):
             return None
         if not ledger.has_asked(length, output):
@@ -91,6 +91,6 @@ def _ask(ledger: Ledger, length: int, output: int) -> ProbeSpec:
 def _corners(ledger: Ledger, cap: int | None) -> list[tuple[int, int]]:
     if cap is None:
         return []
-    short = ledger.question.baseline
-    corners = dict.fromkeys([*corners_below(ledger, cap), (short, cap - short)])
+    short, rest = ledger.question.baseline, cap - ledger.question.reserved - ledger.question.baseline
+    corners = dict.fromkeys([*corners_below(ledger, cap), (short, rest)])
     return [(length, asked) for length, asked in corners if asked >= 1]

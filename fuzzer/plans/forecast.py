@@ -61,13 +61,13 @@ def forecast_from(ledger: Ledger) -> Forecast:
         passes = max(0, passes + 1 - len(ledger.at(bounds.last_good).passes))
     confirming = 0.0 if is_confirmed_bad(ledger) else _chance_of_edge(ledger, low)
     middle = (low + bounds.high) // 2
-    good_s, bad_s = ledger.costs.price(max(1, middle - ledger.served))
+    good_s, bad_s = ledger.prices.costs.price(max(1, middle - ledger.served))
     corners = len(corners_lacking(ledger, cap_of(ledger, halted=False))) if is_closed(ledger) else CORNERS
     around = int(settle_axis(ledger) is not None) if is_closed(ledger) else AROUND_THE_EDGE * question.attribute_axis
     good = searched.probes - searched.deaths + opening + passes + around + corners
     bad = searched.deaths + confirming
     primes = PRIMES * bad if question.cache == "warm" else 0.0
-    seconds = good * good_s + bad * (bad_s + ledger.refill_s) if ledger.costs.passes else None
+    seconds = good * good_s + bad * (bad_s + ledger.prices.refill_s) if ledger.prices.costs.passes else None
     return Forecast(good + bad + primes, bad, seconds)
 
 

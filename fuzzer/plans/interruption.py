@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from fuzzer.finding import Halt
-from fuzzer.model import Outcome, ProbeSpec
+from fuzzer.model import LONGEST_NAMED_WAIT_S, Outcome, ProbeSpec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 MOST_TRIES = 6
 LONGEST_WAIT_S = 30.0
-LONGEST_NAMED_WAIT_S = 600.0  # nobody waits for longer, unless he resumes the run later
 MOST_PROBES = 3000
 WEDGED = "it is there and does not work, so that nobody restarts it: let --on-death do that"
 GONE = (

@@ -2,34 +2,31 @@
 
 The search walks one line of the triangle of (prompt, output): every length up to the top with the output tokens
 that the question asks for, or with what the limit leaves of them. Evidence is kept by point, and the bracket is read
-off the points on the line. A point is what the server counted, and where that is something else than what was asked
-for, this can still be looked up.
+off the points on the line.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fuzzer.model import Corroboration, Observation, Outcome, ProbeSpec, Role, Side, side_of
+from fuzzer.model import Observation, ProbeSpec, Role, Side, side_of
 from fuzzer.plans.clamps import disbelieved
+from fuzzer.plans.doubt import Doubts
 from fuzzer.plans.interruption import dies_of_canaries
 from fuzzer.plans.line import Bounds, Line, confidence_in, outweighs
 from fuzzer.plans.offsets import Offsets
-from fuzzer.plans.tally import Tally
+from fuzzer.plans.points import Points
+from fuzzer.plans.prices import Prices
 from fuzzer.plans.warmth import is_served, read_of
 from fuzzer.recommend import passes_needed
-from fuzzer.search import Costs
-from fuzzer.search.costs import DEATH_IN_PASSES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from fuzzer.plans.question import BisectQuestion
-
-MOST_PASSES_A_DEATH = 100  # passes out of the cache cost next to nothing, but hundreds of them are wear
+    from fuzzer.plans.tally import Tally
 
 
 class Ledger:
@@ -54,17 +51,13 @@ class Ledger:
         self.evidence: list[Observation] = []
         self.by_role: dict[Role, list[Observation]] = {}
         self.deaths = 0
-        self.costs = Costs()
-        self.refill_s = 0.0  # what it takes to read into an empty cache what a death has thrown out of it
+        self.prices = Prices(question)
         self.longest = 0  # tokens of a warm prompt that this life of the engine has read
         self._unserved: set[int] = set()  # warm prompts, by `seq`, that the cache could not serve whole
         self._offsets = Offsets(question.mode)
         self._drafted: int | None = None
-        self._doubted: Counter[tuple[int, int]] = Counter()
-        self._counted: dict[tuple[int, int], Tally] = {}
-        self._asked: dict[tuple[int, int], Tally] = {}
-        self.scanned: dict[int, Tally] = {}  # what a scan showed, which the line knows nothing of
-        self._asked_by_scan: dict[int, Tally] = {}
+        self._doubts = Doubts(question)
+        self.points = Points(self._offsets)
         self._line = self._drawn()
         for fact in facts:
             self.take(fact)
@@ -85,17 +78,18 @@ class Ledger:
         if not self.question.is_turned and self._offsets.take(seen):
             self._file_anew()
             self._line = self._drawn()
-        if not self.question.owns(seen.spec):
-            return
-        if seen.blames in {"previous", "nobody"}:
+        if seen.died_before:
             self._doubt_previous(blamed=seen.blames == "previous")
-        elif seen.outcome.is_evidence and not dies_of_canaries(self.seen):
+        if self._is_evidence(seen):
             self.evidence.append(replace(seen, fresh=is_fresh, length=self._offsets.length_of(seen)))
             self._file(self.evidence[-1])
             self._doubt_clamps()
-        else:
-            return
         self._line = self._drawn()
+
+    def _is_evidence(self, seen: Observation) -> bool:
+        """What met the end of a life that it did not end shows nothing."""
+        is_its_own = self.question.owns(seen.spec) and seen.blames in {None, "this"}
+        return is_its_own and seen.outcome.is_evidence and not dies_of_canaries(self.seen)
 
     @property
     def draft_tokens(self) -> int | None:
@@ -142,41 +136,29 @@ class Ledger:
 
     def at(self, length: int, output_tokens: int | None = None) -> Tally:
         """The evidence at a point, as counted or else as asked; on the line where no output tokens are given."""
-        point = (length, self.question.output_at(length) if output_tokens is None else output_tokens)
-        return self._counted.get(point) or self._asked.get(self._to_ask(*point)) or Tally()
-
-    def has_asked(self, length: int, output_tokens: int) -> bool:
-        """Was this point asked, whatever was counted?"""
-        return self._to_ask(length, output_tokens) in self._asked
-
-    def to_send(self, step: ProbeSpec) -> ProbeSpec:
-        """The probe for a step of the plan: the server is to count the step's length."""
-        return replace(step, length=self._to_ask(step.length, step.output_tokens)[0])
-
-    def _to_ask(self, length: int, output_tokens: int) -> tuple[int, int]:
-        return self._offsets.to_ask(length), output_tokens
+        return self.points.at(length, self.question.output_at(length) if output_tokens is None else output_tokens)
 
     def at_place(self, length: int) -> Tally:
         """What a scan showed of a length, else what the search did."""
-        return self.scanned.get(length) or self._asked_by_scan.get(self._offsets.to_ask(length)) or self.at(length)
+        return self.points.at_place(length) or self.at(length)
 
-    def has_scanned(self, length: int) -> bool:
-        return self._offsets.to_ask(length) in self._asked_by_scan
-
-    def missed_by_scan(self, length: int) -> bool:
-        """Did a scan ask this length, and the server count another one, so that no prompt may be counted as it?"""
-        return length not in self.scanned and self._offsets.to_ask(length) in self._asked_by_scan
+    def has_asked(self, length: int, output_tokens: int) -> bool:
+        """Was this point asked, whatever was counted?"""
+        return self.points.has_asked(length, output_tokens)
 
     def missed(self, length: int) -> bool:
         """Was this length asked on the line, and another one counted?"""
-        point = (length, self.question.output_at(length))
-        return self.has_asked(*point) and point not in self._counted
+        return self.points.missed(length, self.question.output_at(length))
+
+    def to_send(self, step: ProbeSpec) -> ProbeSpec:
+        """The probe for a step of the plan: the server is to count the step's length."""
+        return replace(step, length=self._offsets.to_ask(step.length))
 
     def covers(self, length: int, output_tokens: int) -> bool:
         """Did a prompt pass that was as long, and that asked for as many output tokens?"""
         return any(
             at >= length and output >= output_tokens and self._is_whole(tally)
-            for (at, output), tally in self._counted.items()
+            for (at, output), tally in self.points.counted.items()
         )
 
     def verified(self) -> int | None:
@@ -214,39 +196,30 @@ class Ledger:
 
     def search_price(self, length: int) -> tuple[float, float]:
         """What it costs to settle a length as good, and as bad. A noisy edge takes repetitions for either."""
-        good, bad = self.costs.price(max(1, length - self.served))
-        if self.refill_s:
-            is_known = self.costs.latest is not None
-            dear = bad + self.refill_s if is_known else max(bad, DEATH_IN_PASSES * self.refill_s)
-            bad = min(dear, max(bad, MOST_PASSES_A_DEATH * good))
+        good, bad = self.prices.of(max(1, length - self.served))
         if not self.bounds.noisy:
             return good, bad
         needed = passes_needed(confidence_in(self.question, noisy=True), self.question.tolerate)
         return needed * good, bad + good
 
     def _file(self, seen: Observation) -> None:
-        if self._filled_the_cache(seen):
-            self.refill_s = max(self.refill_s, seen.cost_s)
-        else:
-            self.costs.learn(seen)
+        self.prices.learn(seen)
         self.by_role.setdefault(seen.spec.role, []).append(seen)
         side = side_of(seen.outcome, self.question.fail_on)
         if not self.says_enough(seen):
             return
-        if seen.spec.role is Role.SCAN:
-            self.scanned.setdefault(seen.length, Tally()).add(seen, side)
-            self._asked_by_scan.setdefault(seen.spec.length, Tally()).add(seen, side)
-            return
-        for tallies, length in ((self._counted, seen.length), (self._asked, seen.spec.length)):
-            tallies.setdefault((length, seen.spec.output_tokens), Tally()).add(seen, side)
-        if side is Side.GOOD:
+        self.points.add(seen, side)
+        if side is Side.BAD and seen.spec.role is Role.LIMIT:
+            self._file_on_the_line(seen.length, seen.spec.output_tokens)
+        if side is Side.GOOD and seen.spec.role is not Role.SCAN:
             self._learn_draft_tokens(seen)
 
-    def _filled_the_cache(self, seen: Observation) -> bool:
-        """Was a warm prompt read anew for the most part? Then it tells nothing of what a search on the cache costs."""
-        if seen.spec.cache == "cold" or seen.cached_tokens is None or seen.length <= self.question.baseline:
-            return False
-        return 2 * seen.cached_tokens < seen.length and side_of(seen.outcome, self.question.fail_on) is Side.GOOD
+    def _file_on_the_line(self, length: int, output_tokens: int) -> None:
+        """What failed twice beside the line, with less output than is asked for on it, fails on the line too."""
+        failures = self.at(length, output_tokens).all_failures
+        if len(failures) == 2 and output_tokens < (asked := self.question.output_at(length)):
+            for seen in failures:
+                self.points.add(replace(seen, spec=replace(seen.spec, output_tokens=asked)), Side.BAD)
 
     def _learn_draft_tokens(self, seen: Observation) -> None:
         per_draft = seen.draft.tokens_per_draft if seen.draft else None
@@ -254,23 +227,15 @@ class Ledger:
             self._drafted = math.ceil(per_draft - 1e-9)
 
     def _doubt_previous(self, *, blamed: bool) -> None:
-        """A death that came to light after the probe before: its pass is worth nothing now.
-
-        Blamed, it is a death at its length that counts if it repeats. Nobody's, both are simply asked again; but an
-        engine may die a while after its answer, so from the second time after one point on it is a death there.
-        """
-        if not self.evidence or side_of(self.evidence[-1].outcome, self.question.fail_on) is not Side.GOOD:
+        """A death came to light after the probe before: its pass is worth nothing now."""
+        answered = self._doubts.answered_before(self.seen)
+        if answered is None:
             return
-        if not self.question.owns(self.seen[-2].spec):
-            return
-        previous = self.evidence.pop()
-        point = (previous.length, previous.spec.output_tokens)
-        if blamed or self._doubted[point]:
-            self.evidence.append(
-                replace(previous, outcome=Outcome.DEATH, corroboration=Corroboration.PRESUMED, contended=blamed)
-            )
-        if not blamed:
-            self._doubted[point] += 1
+        if self.evidence and self.evidence[-1].seq == answered.seq:
+            self.evidence.pop()
+        answered = replace(answered, length=self._offsets.length_of(answered))
+        if (left := self._doubts.doubted(answered, blamed=blamed)) is not None:
+            self.evidence.append(left)
         self._file_anew()
 
     def _doubt_clamps(self) -> None:
@@ -280,8 +245,7 @@ class Ledger:
             self._file_anew()
 
     def _file_anew(self) -> None:
-        self._counted, self._asked, self.by_role, self.costs, self.refill_s = {}, {}, {}, Costs(), 0.0
-        self.scanned, self._asked_by_scan = {}, {}
+        self.points, self.by_role, self.prices = Points(self._offsets), {}, Prices(self.question)
         self.evidence = [replace(seen, length=self._offsets.length_of(seen)) for seen in self.evidence]
         for seen in self.evidence:
             self._file(seen)
@@ -290,7 +254,7 @@ class Ledger:
         question = self.question
         points = [
             (at, tally)
-            for (at, output), tally in self._counted.items()
+            for (at, output), tally in self.points.counted.items()
             if at <= question.top and output == question.output_at(at)
         ]
         return Line.drawn(question, points, top_passed=bool(self.at(question.top).passes))

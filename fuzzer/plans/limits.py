@@ -22,7 +22,7 @@ def near_limit(ledger: Ledger) -> ProbeSpec | None:
     question = ledger.question
     if not reached_limit(ledger) or question.limit is None:
         return None
-    length = question.limit - question.output_tokens
+    length = min(question.limit - question.reserved - question.output_tokens, question.top)
     if length < 1 or ledger.at(length).passes:
         return None
     return question.spec(length, Role.LIMIT, "the longest prompt that leaves room for the whole output")
@@ -63,20 +63,26 @@ def _is_one_error(tally: Tally) -> bool:
 
 def _over_asked(ledger: Ledger) -> tuple[int, int] | None:
     question = ledger.question
-    if question.limit is None or question.limit <= question.output_tokens or not reached_limit(ledger):
+    if question.limit is None or not reached_limit(ledger):
         return None
-    return question.limit - question.output_tokens, 2 * question.output_tokens
+    length = question.limit - question.reserved - question.output_tokens
+    return (length, 2 * question.output_tokens) if length >= 1 else None
 
 
 def over_limit(ledger: Ledger) -> ProbeSpec | None:
-    """One prompt just above the advertised limit, last: builds exist that hang after a clean refusal."""
+    """One prompt just above what the advertised limit admits, last: builds exist that hang after a clean refusal.
+
+    Where prompts end well below the limit that is the next one: some servers cut it without a word.
+    """
     question = ledger.question
     if not reached_limit(ledger) or question.limit is None or Role.OVER_LIMIT in ledger.by_role:
         return None
     if asked_failure(ledger) is not None:
         return None
     reason = "is a prompt above the limit refused, and the engine well after it?"
-    return question.spec(question.limit + 1, Role.OVER_LIMIT, reason, output_tokens=1)
+    is_next = question.largest_prompt_below_limit > 1
+    length = question.top + 1 if is_next else question.limit + 1
+    return question.spec(length, Role.OVER_LIMIT, reason, output_tokens=1)
 
 
 def over_limit_seen(ledger: Ledger) -> Observation | None:
@@ -84,8 +90,18 @@ def over_limit_seen(ledger: Ledger) -> Observation | None:
     return next(iter(ledger.by_role.get(Role.OVER_LIMIT, [])), None)
 
 
+def cut_short_of_limit(ledger: Ledger) -> Observation | None:
+    """The probe above the longest prompt that the limit admits, where it failed and the limit itself is longer."""
+    beyond, limit = over_limit_seen(ledger), ledger.question.limit
+    if beyond is None or limit is None or beyond.length >= limit:
+        return None
+    return beyond if side_of(beyond.outcome, ledger.question.fail_on) is Side.BAD else None
+
+
 def near_learnt_limit(ledger: Ledger) -> ProbeSpec | None:
-    """The corners of the next limit that the refusals leave possible."""
+    """The corners of the next limit that the refusals leave possible; but first, what one failure there leaves open."""
+    if (again := _failed_once(ledger)) is not None:
+        return again
     for limit in _possible(ledger):
         if untried := _untried(ledger, limit):
             length, output = untried[0]
@@ -100,10 +116,29 @@ def learnt_limit(ledger: Ledger) -> int | None:
 
 
 def limit_failure(ledger: Ledger) -> Observation | None:
-    """A probe near the limit that was not refused and did not pass: something fails below the limit after all."""
+    """A probe near the limit that fails, and is longer than all that passes: something fails below the limit after
+    all. What is shorter is the search's own to weigh (see `Ledger`).
+    """
+    last_good = ledger.bounds.last_good or 0
+    return next((seen for seen in _failing(ledger) if seen.length > last_good), None)
+
+
+def _failing(ledger: Ledger) -> list[Observation]:
+    """Failures near the limit that no passes at their point outweigh."""
     fail_on = ledger.question.fail_on
-    probes = ledger.by_role.get(Role.LIMIT, [])
-    return next((seen for seen in probes if side_of(seen.outcome, fail_on) is Side.BAD), None)
+    failed = (seen for seen in ledger.by_role.get(Role.LIMIT, []) if side_of(seen.outcome, fail_on) is Side.BAD)
+    return [seen for seen in failed if not ledger.is_sound(ledger.at(seen.length, seen.spec.output_tokens))]
+
+
+def _failed_once(ledger: Ledger) -> ProbeSpec | None:
+    """A point beside the line that failed but once, again: until it fails twice, or passes outweigh that."""
+    for seen in _failing(ledger):
+        length, output = seen.length, seen.spec.output_tokens
+        tally, beside = ledger.at(length, output), output != ledger.question.output_at(length)
+        if beside and len(tally.all_failures) == 1:
+            reason = f"it failed once and passed {len(tally.passes)} times: the limit, or a stray?"
+            return ledger.question.spec(length, Role.LIMIT, reason, output_tokens=output)
+    return None
 
 
 def _possible(ledger: Ledger) -> Iterator[int]:
@@ -157,8 +192,8 @@ def _spare(ledger: Ledger) -> int:
 
 def corners_below(ledger: Ledger, limit: int) -> list[tuple[int, int]]:
     """The longest prompt that such a limit admits, and the longest with its whole output."""
-    spare, whole = _spare(ledger), ledger.question.output_tokens
-    corners = [(limit - spare, min(spare, whole)), (limit - whole, whole)]
+    spare, whole, reserved = _spare(ledger), ledger.question.output_tokens, ledger.question.reserved
+    corners = [(limit - spare, max(1, min(spare - reserved, whole))), (limit - reserved - whole, whole)]
     return [(length, output) for length, output in dict.fromkeys(corners) if length >= 1]
 
 
@@ -173,4 +208,5 @@ def _is_told(ledger: Ledger, point: tuple[int, int]) -> bool:
 
 
 def _stands(ledger: Ledger, limit: int) -> bool:
-    return not any(ledger.at(*point).is_bad for point in corners_below(ledger, limit))
+    tallies = [ledger.at(*point) for point in corners_below(ledger, limit)]
+    return not any(tally.refusals or (tally.failures and not ledger.is_sound(tally)) for tally in tallies)

@@ -28,7 +28,8 @@ class Bounds:
 
     `low` is last_good, or ground that is taken as good where nothing passed yet. `noisy`: one length both passed and
     failed, or a longer prompt passed where a shorter one failed; then single passes are draws, and only lengths that
-    passed often enough bound the edge from below.
+    passed often enough bound the edge from below. `strayed`: so it was, and passes outweigh each of those failures:
+    they were strays, say nothing of longer prompts, and the edge is looked for as if they had not been.
     """
 
     low: int
@@ -36,6 +37,12 @@ class Bounds:
     last_good: int | None
     first_bad: int | None
     noisy: bool
+    strayed: bool = False
+
+    @property
+    def contradicted(self) -> bool:
+        """Did anything both pass and fail, explained or not?"""
+        return self.noisy or self.strayed
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +62,11 @@ class Line:
         full = question.output_tokens
         # Where the limit cuts the output, a longer prompt comes with less of it: its pass contradicts nothing.
         highest = max((at for at, tally in rest if tally.passes and question.output_at(at) == full), default=0)
-        if any(tally.is_bad and (tally.passes or length < highest) for length, tally in rest):
+        at_odds = [at for at, (length, tally) in enumerate(rest) if tally.is_bad and (tally.passes or length < highest)]
+        if any(rest[at][1].refusals or not _vouched(question, rest[at:]) for at in at_odds):
             return cls(ordered, islands, _noisy(question, rest))
-        return cls(ordered, islands, _clear(question, rest, top_passed=top_passed))
+        strays = frozenset(rest[at][0] for at in at_odds)
+        return cls(ordered, islands, _clear(question, rest, strays, top_passed=top_passed))
 
 
 def outweighs(question: BisectQuestion, passes: int, failures: int, *, noisy: bool) -> bool:
@@ -83,8 +92,8 @@ def _islands(question: BisectQuestion, line: Points) -> tuple[int, ...]:
     return tuple(length for length in failing if length < top)
 
 
-def _clear(question: BisectQuestion, line: Points, *, top_passed: bool) -> Bounds:
-    bad = [length for length, tally in line if tally.is_bad]
+def _clear(question: BisectQuestion, line: Points, strays: frozenset[int], *, top_passed: bool) -> Bounds:
+    bad = [length for length, tally in line if tally.is_bad and length not in strays]
     if question.top_is_trusted and not top_passed:
         bad.append(question.top)
     first_bad = min(bad, default=None)
@@ -93,7 +102,7 @@ def _clear(question: BisectQuestion, line: Points, *, top_passed: bool) -> Bound
     if question.trust_lo and question.start < high:
         good.append(question.start)
     last_good = max(good, default=None)
-    return Bounds(last_good or 0, high, last_good, first_bad, noisy=False)
+    return Bounds(last_good or 0, high, last_good, first_bad, noisy=False, strayed=bool(strays))
 
 
 def _noisy(question: BisectQuestion, line: Points) -> Bounds:

@@ -1,21 +1,18 @@
-"""Why does one length both pass and fail: by chance, by wear, or by poison? PURE."""
+"""One length both passed and failed: was that chance, and is there an edge all the same? PURE."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fuzzer.model import Outcome, ProbeSpec, Role, Side, side_of
-from fuzzer.plans.wear import SORTED, died_alone, kills_the_old, worn
+from fuzzer.model import ProbeSpec, Role
+from fuzzer.plans.causes import SEVERAL, failed_at_first
 
 if TYPE_CHECKING:
-    from fuzzer.model import Observation
     from fuzzer.plans.ledger import Ledger
     from fuzzer.plans.tally import Tally
 
 BY_CHANCE = 0.02  # so seldom would as many of all failures come on the longer prompts, were the length nothing to them
-SEVERAL = 3  # lengths that failed each time: strays hit so many of so few very seldom
 MOST_ASKED = 20  # times, to tell a length from those below it
 LONGEST_LIFE = 100  # nobody waits for longer than so many requests to tell wear from chance
 
@@ -29,13 +26,27 @@ def settle_noise(ledger: Ledger) -> ProbeSpec | None:
     is_below = question.start < bounds.high and (bounds.last_good or 0) < question.start
     if not question.trust_lo and is_below and not (lo.passes and ledger.is_sound(lo)):
         return question.spec(question.start, Role.LO, f"failures are noisy: lo has passed {len(lo.passes)} times")
-    if bounds.first_bad is None:
+    if bounds.first_bad is None or (tally := ledger.at(bounds.first_bad)).refusals:
         return None
-    tally = ledger.at(bounds.first_bad)
-    if not tally.refusals and len(tally.failures) == 1:
+    if bounds.first_bad == question.baseline and tally.passes:
+        reason = f"the short prompt passed {len(tally.passes)} times and failed {len(tally.failures)} times: by chance?"
+        return question.spec(bounds.first_bad, Role.CONFIRM_BAD, reason)
+    if len(tally.failures) == 1:
         reason = f"{len(tally.passes)} passes against one failure: was that failure a stray?"
         return question.spec(bounds.first_bad, Role.CONFIRM_BAD, reason)
     return None
+
+
+def beside_a_stray(ledger: Ledger) -> ProbeSpec | None:
+    """The length below the longest one that passes, where that failed at first: does each new length?"""
+    bounds, question = ledger.bounds, ledger.question
+    if not bounds.strayed or bounds.last_good is None or not failed_at_first(ledger.at(bounds.last_good)):
+        return None
+    beside = bounds.last_good - 1
+    if beside <= question.baseline or ledger.has_asked(beside, question.output_at(beside)):
+        return None
+    reason = f"{bounds.last_good} failed at first, and passes since: does each new length?"
+    return question.spec(beside, Role.SEARCH, reason)
 
 
 def outlive(ledger: Ledger) -> ProbeSpec | None:
@@ -44,7 +55,7 @@ def outlive(ledger: Ledger) -> ProbeSpec | None:
     A death that does not repeat is chance, or it is wear and only waits for the same age.
     """
     bounds = ledger.bounds
-    if not bounds.noisy or bounds.last_good is None:
+    if not bounds.contradicted or bounds.last_good is None:
         return None
     ages = [seen.ordinal for seen in ledger.evidence if seen.deaths and seen.length <= bounds.last_good]
     oldest = max((seen.ordinal for seen in ledger.evidence if not seen.deaths), default=0)
@@ -110,7 +121,7 @@ def _is_steeper(ledger: Ledger) -> bool:
     first_bad = ledger.bounds.first_bad
     if (
         first_bad is None
-        or not ledger.bounds.noisy
+        or not ledger.bounds.contradicted
         or ledger.at(first_bad).refusals
         or _all_fail_past(ledger, first_bad)
     ):
@@ -127,60 +138,3 @@ def _all_fail_past(ledger: Ledger, first_bad: int) -> bool:
     """Did all prompts longer than first_bad fail, at several lengths? Then shorter ones fail of something else too."""
     past = [tally for length, tally in ledger.line() if length > first_bad]
     return len(past) >= SEVERAL and not any(tally.passes or not tally.failures for tally in past)
-
-
-@dataclass(frozen=True, slots=True)
-class OtherCause:
-    """Why failures do not follow the length, and which of them say nothing about theirs, by their `seq`."""
-
-    why: str
-    discarded: frozenset[int] = frozenset()
-
-
-def other_cause(ledger: Ledger) -> OtherCause | None:
-    """What the failures follow instead of the length, if they do. Only of noisy runs, but for lives that end alone."""
-    if (why := died_alone(ledger)) is not None:
-        return _of_lives(ledger, why)
-    if not ledger.bounds.noisy:
-        return None
-    if (poison := _poison(ledger)) is not None:
-        return poison
-    why = worn(ledger) or kills_the_old(ledger)
-    return None if why is None else _of_lives(ledger, why)
-
-
-def _of_lives(ledger: Ledger, why: str) -> OtherCause:
-    """Where lives end alike, no death says anything about the length that it came at."""
-    return OtherCause(why, frozenset(seen.seq for seen in ledger.seen if seen.deaths))
-
-
-def _poison(ledger: Ledger) -> OtherCause | None:
-    """After its first failure this life failed everything, also what had passed before: or all that is as long."""
-    evidence, fail_on = ledger.evidence, ledger.question.fail_on
-    sides = [side_of(seen.outcome, fail_on) for seen in evidence]
-    life = evidence[-1].incarnation
-    first = next(
-        (at for at, seen in enumerate(evidence) if seen.incarnation == life and sides[at] is Side.BAD), len(evidence)
-    )
-    before = [seen.length for seen, side in zip(evidence[:first], sides, strict=False) if side is Side.GOOD]
-    after = list(zip(evidence[first + 1 :], sides[first + 1 :], strict=True))
-    failed = [seen for seen, side in after if side is Side.BAD]
-    again = [seen.length for seen in failed if seen.length <= max(before, default=0)]
-    if len(again) < 2:
-        return None
-    if len(failed) < len(after) and not _turned_at_once(before, after, min(again)):
-        return None
-    length = evidence[first].length
-    why = f"after its first failure, at {length} tokens, the engine failed all, also what had passed before"
-    if all(seen.outcome is Outcome.ERROR and seen.canaries for seen in failed):
-        since = f"since the failure at {length} tokens lengths fail that had passed before"
-        why = f"{since}, and short prompts still pass: what serves the long ones is away, or broken by that failure"
-    return OtherCause(why, frozenset(seen.seq for seen in failed))
-
-
-def _turned_at_once(before: list[int], after: list[tuple[Observation, Side]], shortest: int) -> bool:
-    """Of prompts from `shortest` on, did all pass before and none since, and so many that chance will not do?"""
-    longer = [side for seen, side in after if seen.length >= shortest]
-    passed = sum(length >= shortest for length in before)
-    is_sorted = all(side is Side.BAD for side in longer)
-    return is_sorted and math.comb(passed + len(longer), passed) >= SORTED

@@ -28,6 +28,7 @@ class BisectQuestion:
     same.
 
     `limit` is what the target advertises; `hi` may be left out where it is known. `trust_hi`: `hi` is known to fail.
+    `reserved`: tokens of a limit that no prompt and output may fill.
     `known_good` is a last_good that an earlier run recorded for the same target: with `max_deaths` 0 nothing above it
     (or above `lo`) is sent. `draft_tokens` is k where the user tells it; the counters of the run come first.
     `attribute_axis`: once the edge stands, other outputs around it tell on which sum it lies.
@@ -43,6 +44,7 @@ class BisectQuestion:
     hi: int | None = None
     limit: int | None = None
     largest_prompt_below_limit: int = 1
+    reserved: int = 0
     resolution: int = 1
     output_tokens: int = 32
     trust_lo: bool = False
@@ -134,7 +136,7 @@ class BisectQuestion:
         wanted = self.output_tokens
         if length == self.baseline:
             wanted = max(wanted, ENOUGH_TO_DRAFT)
-        return wanted if self.limit is None else max(1, min(wanted, self.limit - length))
+        return wanted if self.limit is None else max(1, min(wanted, self.limit - self.reserved - length))
 
     def spec(
         self, length: int, role: Role, reason: str, *, output_tokens: int | None = None, stop_after: int | None = None

@@ -1,9 +1,10 @@
 """Does anything fail below the edge, alone, where engines like to fail? PURE.
 
 A bisect believes that failures are monotone; a scan asks places that it has no reason to ask. Its evidence stands by
-itself: an island says nothing about the edge above it, and the edge nothing about it. What failed twice, and did not
-pass often enough to outweigh that, is an island; then its two ends are looked for, and the claim is made anew below it.
-What failed once and could not be asked again holds the cap back like an island.
+itself: an island says nothing about the edge above it, and the edge nothing about it. What killed twice, and did not
+pass often enough to outweigh that, is an island; what the engine lives through may be strays, so it has to fail clearly
+more often than it passes, or for as long as anybody asks. Then the two ends are looked for, and the claim is made anew
+below. What failed and could not be asked again holds the cap back like an island.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from fuzzer.model import ProbeSpec, Role
@@ -21,6 +23,9 @@ from fuzzer.search.places import places
 if TYPE_CHECKING:
     from fuzzer.plans.ledger import Ledger
     from fuzzer.plans.tally import Tally
+
+
+MOST_ASKED = 30  # times, to tell an island that the engine lives through from strays
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +52,13 @@ def scan(ledger: Ledger) -> ProbeSpec | None:
 
 
 def islands(ledger: Ledger) -> list[Island]:
-    """What the scan found, lowest first: neighbours in a row of what was asked, one of which failed twice."""
+    """What the scan found, lowest first: neighbours in a row of what was asked, one of which is sure to fail."""
     if not ledger.question.scan:
         return []
     asked = _asked(ledger)
-    runs = [list(run) for fails, run in groupby(asked, key=lambda item: _fails(ledger, item[1])) if fails]
-    passed = {length for length, tally in asked if tally.passes and not _fails(ledger, tally)}
-    return [_island(run, passed) for run in runs if any(len(tally.failures) > 1 for _, tally in run)]
+    runs = [list(run) for fails, run in groupby(asked, key=lambda item: _fails(ledger, *item)) if fails]
+    passed = {length for length, tally in asked if tally.passes and not _fails(ledger, length, tally)}
+    return [_island(run, passed) for run in runs if any(_is_sure(tally) for _, tally in run)]
 
 
 def scanned(ledger: Ledger) -> tuple[int, int]:
@@ -67,7 +72,7 @@ def lowest_failing(ledger: Ledger) -> int | None:
     """The shortest prompt that a scan knows to have failed, be it but once, and not to be outweighed; None: none is."""
     if not ledger.question.scan:
         return None
-    return next((length for length, tally in _asked(ledger) if _fails(ledger, tally)), None)
+    return next((length for length, tally in _asked(ledger) if _fails(ledger, length, tally)), None)
 
 
 def ground_below(ledger: Ledger, failing: int) -> int | None:
@@ -76,14 +81,15 @@ def ground_below(ledger: Ledger, failing: int) -> int | None:
 
 
 def _settle(ledger: Ledger, found: list[Island]) -> ProbeSpec | None:
-    """A place that failed once: again, until it fails twice, or has passed often enough for it to be a stray.
+    """A place that failed: again, until it is sure to fail, or has passed often enough for that to be a stray.
 
     Beside an island once is enough, so that its width costs half the deaths.
     """
     for length, tally in _asked(ledger):
         is_known = any(island.first <= length <= island.last for island in found)
-        if len(tally.all_failures) == 1 and not is_known and not ledger.is_sound(tally):
-            reason = f"it failed once and passed {len(tally.passes)} times: an island, or a stray?"
+        if _fails(ledger, length, tally) and not is_known and not _is_sure(tally):
+            seen = f"failures {len(tally.all_failures)}, passes {len(tally.passes)}"
+            reason = f"it failed before ({seen}): an island, or a stray?"
             return ledger.question.spec(length, Role.SCAN, reason)
     return None
 
@@ -92,13 +98,13 @@ def _measure(ledger: Ledger, island: Island) -> ProbeSpec | None:
     """Where it begins and ends: away from it by its own width, then halfway between what passes and what fails."""
     asked = _asked(ledger)
     width = island.last - island.first + 1
-    ends = [length for length, tally in asked if not _fails(ledger, tally)]
+    ends = [length for length, tally in asked if not _fails(ledger, length, tally)]
     below = max((length for length in ends if length < island.first), default=0)
     above = min((length for length in ends if length > island.last), default=ledger.bounds.last_good or island.last + 1)
     for passes, fails, side in ((below, island.first, -1), (above, island.last, 1)):
         gap = abs(fails - passes)
         length = fails + side * width if gap > width else (fails + passes) // 2
-        if gap > 1 and not ledger.missed_by_scan(length):
+        if gap > 1 and not ledger.points.missed_by_scan(length):
             return ledger.question.spec(length, Role.SCAN, f"{fails} is an island: how wide is it?")
     return None
 
@@ -107,7 +113,7 @@ def _confirm(ledger: Ledger, island: Island) -> ProbeSpec | None:
     """The length below it, until its passes bear the claim: there the cap will be."""
     length, question = island.first - 1, ledger.question
     tally = ledger.at_place(length)
-    if length < 1 or ledger.is_sound(tally) or (not tally.passes and ledger.missed_by_scan(length)):
+    if length < 1 or ledger.is_sound(tally) or (not tally.passes and ledger.points.missed_by_scan(length)):
         return None
     needed = passes_needed(question.confidence, question.tolerate)
     return question.spec(length, Role.SCAN, f"below the island: passed {len(tally.passes)} of {needed} times")
@@ -118,7 +124,7 @@ def _next_place(ledger: Ledger, below: int) -> ProbeSpec | None:
     if len(ledger.by_role.get(Role.SCAN, [])) >= question.scan:
         return None
     for length, what in _places(ledger.bounds.last_good or 0, *_sizes(ledger)):
-        untried = not ledger.at_place(length).passes and not ledger.has_scanned(length)
+        untried = not ledger.at_place(length).passes and not ledger.points.has_scanned(length)
         if question.baseline < length <= below and untried:
             return question.spec(length, Role.SCAN, what)
     return None
@@ -141,12 +147,29 @@ def _asked(ledger: Ledger) -> list[tuple[int, Tally]]:
     """All that is known of lengths up to the edge, the search's own among it, shortest first."""
     top = ledger.bounds.last_good or 0
     met = ledger.islands if ledger.question.scan else ()
-    known = {length: tally for length, tally in ledger.line() if tally.passes or length in met} | ledger.scanned
-    return sorted((length, tally) for length, tally in known.items() if length <= top)
+    known = {length: tally for length, tally in ledger.line() if tally.passes or length in met}
+    for length, tally in ledger.points.scanned.items():
+        known[length] = known[length].with_all(tally) if length in known else tally
+    return sorted(((length, tally) for length, tally in known.items() if length <= top), key=itemgetter(0))
 
 
-def _fails(ledger: Ledger, tally: Tally) -> bool:
-    return bool(tally.all_failures) and not ledger.is_sound(tally)
+def _fails(ledger: Ledger, length: int, tally: Tally) -> bool:
+    """Is a failure known, and not outweighed? On the line also longer prompts' passes do that, but for deaths."""
+    if not tally.all_failures or ledger.is_sound(tally):
+        return False
+    return _kills(tally) or length in ledger.points.scanned or length in ledger.islands
+
+
+def _kills(tally: Tally) -> bool:
+    return any(seen.toll for seen in tally.all_failures)
+
+
+def _is_sure(tally: Tally) -> bool:
+    """Did it fail often enough to be an island, should its passes not outweigh that?"""
+    failed, passed = len(tally.failures), len(tally.passes)
+    if _kills(tally):
+        return failed > 1
+    return failed > max(passed, 1) + 1 or failed + passed >= MOST_ASKED
 
 
 def _island(run: list[tuple[int, Tally]], passed: set[int]) -> Island:

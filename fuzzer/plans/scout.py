@@ -2,8 +2,8 @@
 
 The cheap stage before a cold search (`--cache mixed`): what a cache serves is not read again. All that it finds is a
 hint, which two lengths to ask first; an edge and its confirmation rest on cold probes alone, and a cap is only ever
-lowered by a warm one. Where hits are not proven, or warm probes contradict each other, there is no hint, and nothing is
-lost but a few probes.
+lowered by warm ones, once what failed of them was asked again. Where hits are not proven, or warm probes contradict
+each other, there is no hint, and nothing is lost but a few probes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Stages:
     """The ledgers of a bisect, fed with all of its observations: the cold (or warm) one, and the scout's before it.
 
     Each counts all deaths and all time, and takes for evidence only what was sent as its own stage sends. The scout's
-    stage ends for good: what is seen later changes no hint.
+    stage ends for good: what is seen later changes no hint, but may show that a warm failure was a stray.
     """
 
     def __init__(self, question: BisectQuestion, facts: Iterable[Observation] = ()) -> None:
@@ -58,10 +58,10 @@ class Stages:
     def take(self, seen: Observation) -> None:
         """Take one more observation, in the order in which they were made."""
         self.search.take(self.as_seen(seen))
-        if self.scout is None or not self.is_scouting:
+        if self.scout is None:
             return
         self.scout.take(seen)
-        if scouted_next(self.scout) is None:
+        if self.is_scouting and scouted_next(self.scout) is None:
             self.is_scouting = False
             self.search = Ledger(self.search.question, self.search.seen, hint=_hint(self.scout))
 
@@ -82,13 +82,26 @@ def scouted_next(ledger: Ledger) -> ProbeSpec | None:
     return ledger.to_send(prime(ledger, step) or step)
 
 
-def with_scouted(finding: Finding, scout: Ledger) -> Finding:
-    """The finding of the cold search, and what the warm one came to."""
-    finding = replace(finding, reason=f"{finding.reason}; {_scouted_words(scout, finding)}")
+def with_scouted(finding: Finding, scout: Ledger) -> ProbeSpec | Finding:
+    """The finding of the cold search, and what the warm one came to; but first, what that leaves open."""
     bad = _warm_bad(scout)
-    if bad is None or (finding.first_bad is not None and finding.first_bad <= bad):
-        return finding  # a cold prompt fails as soon: that explains it
-    return _not_cold_alone(finding, scout, bad)
+    if bad is not None and finding.first_bad is not None and finding.first_bad <= bad:
+        bad = None  # a cold prompt fails as soon: that explains it
+    if bad is not None and finding.halt is None and (again := _again(scout, bad)) is not None:
+        return again
+    finding = replace(finding, reason=f"{finding.reason}; {_scouted_words(scout, finding)}")
+    return finding if bad is None else _not_cold_alone(finding, scout, bad)
+
+
+def _again(scout: Ledger, bad: int) -> ProbeSpec | None:
+    """The warm prompt that failed once where no cold one does, until it fails twice, or passes outweigh that."""
+    question, tally = scout.question, scout.at(bad)
+    if len(tally.all_failures) > 1 or scout.deaths >= question.max_deaths:
+        return None
+    reason = f"it failed on a warm prefix alone, and passed {len(tally.passes)} times: a stray?"
+    step = question.spec(bad, Role.SEARCH, reason)
+    step = prime(scout, step) or step
+    return None if out_of_time(scout.over_s, question.max_time_s, step) else scout.to_send(step)
 
 
 def _not_cold_alone(finding: Finding, scout: Ledger, bad: int) -> Finding:
@@ -100,7 +113,7 @@ def _not_cold_alone(finding: Finding, scout: Ledger, bad: int) -> Finding:
         finding = replace(finding, verified_up_to=proven or None)
     if cap is not None and cap > (ground := _cap_of(scout, proven) or 0):
         said = (
-            f"a cap of {cap} would hold cold; it is lower since {bad} failed on a warm prefix, unconfirmed"
+            f"a cap of {cap} would hold cold; it is lower since {bad} failed on a warm prefix{_unconfirmed(scout, bad)}"
             f"{_beyond(proven, bad)} (`--cache warm` bisects that edge)"
         )
         finding = replace(finding, cap=ground or None, assumes=(*finding.assumes, said))
@@ -111,8 +124,12 @@ def _not_cold_alone(finding: Finding, scout: Ledger, bad: int) -> Finding:
 
 
 def _warm_bad(scout: Ledger) -> int | None:
-    """The shortest warm prompt that failed."""
-    return next((length for length, tally in scout.line() if tally.failures), None)
+    """The shortest warm prompt that failed, and did not pass often enough to outweigh that."""
+    return next((length for length, tally in scout.line() if tally.failures and not scout.is_sound(tally)), None)
+
+
+def _unconfirmed(scout: Ledger, bad: int | None) -> str:
+    return ", unconfirmed" if bad is None or len(scout.at(bad).failures) == 1 else ""
 
 
 def _proven(scout: Ledger) -> int:
@@ -147,6 +164,10 @@ def vouch(ledger: Ledger) -> ProbeSpec | None:
 
 def _scouted_words(scout: Ledger, finding: Finding) -> str:
     warm, bad = scout.bounds, _warm_bad(scout)
+    strays = [(length, tally) for length, tally in scout.line() if tally.failures and scout.is_sound(tally)]
+    if bad is None and strays:
+        length, tally = strays[0]
+        return f"on a warm prefix {length} failed once, a stray: it passed {len(tally.passes)} times"
     if not _is_settled(scout):
         return _unsettled_words(scout, bad)
     anew = _read_anew(scout)
@@ -154,7 +175,7 @@ def _scouted_words(scout: Ledger, finding: Finding) -> str:
         return f"on a warm prefix it is the same{anew}"
     good = "nothing passes" if warm.last_good is None else f"{warm.last_good} passes{anew}"
     failed = "nothing longer fails" if warm.first_bad is None else f"{warm.first_bad} does not"
-    return f"on a warm prefix another edge was seen, unconfirmed: {good}, {failed}"
+    return f"on a warm prefix another edge was seen{_unconfirmed(scout, bad)}: {good}, {failed}"
 
 
 def _unsettled_words(scout: Ledger, bad: int | None) -> str:
@@ -192,7 +213,8 @@ def _given_up(scout: Ledger) -> str:
 
 
 def _has_spent(scout: Ledger) -> bool:
-    return scout.deaths >= scout.question.max_deaths - COLD_DEATHS
+    deaths = sum(seen.toll for seen in scout.seen if scout.question.owns(seen.spec))
+    return deaths >= scout.question.max_deaths - COLD_DEATHS
 
 
 def _is_settled(scout: Ledger) -> bool:

@@ -27,6 +27,14 @@ class Tally:
             case Side.NOTHING:
                 raise AssertionError("what is no evidence has no side")
 
+    def with_all(self, other: Tally) -> Tally:
+        """Both together."""
+        return Tally(
+            [*self.passes, *other.passes],
+            [*self.refusals, *other.refusals],
+            [*self.all_failures, *other.all_failures],
+        )
+
     @property
     def failures(self) -> list[Observation]:
         """The failures that count: a contended one, and an answer that a model may have had no words for, only if

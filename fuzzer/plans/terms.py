@@ -28,13 +28,15 @@ def companions_of(role: Role, companions: int, length: int, limit: int | None) -
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """What every question of a list of probes has in common. `limit` is what the target advertises, tokens.
+    """What every question of a list of probes has in common. `limit` is what the target advertises, tokens; `reserved`
+    of it no prompt and output may fill.
 
     `companions`: so many other requests of ours, of `companion_length` tokens, are in flight beside every probe.
     """
 
     limit: int | None = None
     largest_prompt_below_limit: int = 1
+    reserved: int = 0
     output_tokens: int = 32
     draft_tokens: int | None = None
     max_deaths: int = 12

@@ -86,7 +86,7 @@ def cap_of_output(ledger: Ledger) -> int | None:
 
 def told_of_output(ledger: Ledger, finding: Finding, output_tokens: int) -> Finding:
     """The finding of a turned ledger, in its own words and numbers."""
-    held, bounds = ledger.question.output_tokens, ledger.bounds
+    held, bad = ledger.question.output_tokens, finding.first_bad
     is_edge = finding.halt is None and finding.kind not in {FindingKind.NONE, FindingKind.CLEAN_LIMIT}
     cap = cap_of_output(ledger) if is_edge else None
     holds = cap is not None and not _unknown(ledger, cap, output_tokens)
@@ -95,7 +95,7 @@ def told_of_output(ledger: Ledger, finding: Finding, output_tokens: int) -> Find
         assumes += [MONOTONE, not_tried(ledger.question, cap)]
     failed = [f"{seen.length} + {seen.spec.output_tokens} tokens ended in {seen.outcome}" for seen in _failed(ledger)]
     no_cap = f"; no cap, since {failed[0]}" if failed else ""
-    bad = None if bounds.first_bad is None or ledger.at(bounds.first_bad).refusals else bounds.first_bad
+    bad = None if bad is None or ledger.at(bad).refusals else bad
     return replace(
         finding,
         reason=f"in output tokens after a prompt of {held}: {finding.reason}{no_cap}",

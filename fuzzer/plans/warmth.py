@@ -34,7 +34,7 @@ def prime(ledger: Ledger, step: ProbeSpec) -> ProbeSpec | None:
         return None
     life = list(takewhile(lambda seen: not (seen.deaths or seen.wedged), reversed(ledger.seen)))
     longest = ledger.longest
-    tried = {seen.spec.length for seen in life if seen.outcome.is_evidence}
+    tried = {seen.spec.length for seen in life if seen.outcome.is_evidence and seen.spec.cache == "warm"}
     for length in (ledger.question.baseline, min(known, step.length)):
         if longest < length and length not in tried:
             return ledger.question.spec(length, Role.PRIME, "so that the prefix is in this engine's cache")

@@ -47,6 +47,25 @@ def test_an_engine_that_dies_after_its_answers_is_not_taken_for_a_good_one(limit
     }
 
 
+class Restarted(Late):
+    """As late, but a supervisor is quicker than the next probe: another life answers that, or dies of it too."""
+
+    def answer(self, spec: ProbeSpec) -> Observation:
+        seen, was_dying = self.world.answer(spec), self.dying
+        self.dying = seen.outcome is Outcome.PASS and spec.length > self.edge
+        return replace(seen, deaths=seen.deaths + 1, blames=seen.blames or "nobody") if was_dying else seen
+
+
+@pytest.mark.parametrize("max_deaths", [1, 2, 3, 12, 30])
+@pytest.mark.parametrize("later", [20_050, 21_000, 30_000])
+def test_a_death_before_one_that_died_by_itself_takes_the_pass_away_too(max_deaths: int, later: int) -> None:
+    restarted = Restarted(20_000, World(prompt_above(later)))
+    finding = play(bisect(replace(QUESTION, max_deaths=max_deaths)), restarted.answer).finding
+    assert finding.cap is not None
+    assert finding.cap <= 20_000
+    assert max_deaths < 30 or (finding.kind, finding.last_good) == (FindingKind.DEATH, 20_000)
+
+
 def _seen(spec: ProbeSpec, seq: int, **more: object) -> Observation:
     plain = Observation(seq=seq, spec=spec, outcome=Outcome.PASS, length=spec.length, length_source="usage")
     return replace(plain, **more)  # type: ignore[arg-type]
@@ -60,6 +79,42 @@ def test_deaths_of_nobody_after_two_other_lengths_are_nobodys() -> None:
             gone = {"outcome": Outcome.ABANDONED, "deaths": 1, "blames": "nobody"}
             ledger.take(_seen(QUESTION.spec(length + 1, Role.SEARCH, ""), 2 * seq + 1, **gone))
     assert (ledger.deaths, ledger.bounds.first_bad) == (2, None)
+
+
+def _after_deaths_of_nobody(*between: dict[str, object]) -> list[tuple[int, Outcome]]:
+    """The evidence after three lengths that passed and what came then, in its order."""
+    ledger = Ledger(QUESTION)
+    for seq, length in enumerate((64, 1_000, 9_000)):
+        ledger.take(_seen(QUESTION.spec(length, Role.SEARCH, ""), seq))
+    for seq, more in enumerate(between, 3):
+        ledger.take(_seen(QUESTION.spec(10_000, Role.SEARCH, ""), seq, **more))
+    return [(seen.length, seen.outcome) for seen in ledger.evidence[2:]]
+
+
+LOST = (10_000, Outcome.DEATH)
+RESTARTED: dict[str, object] = {"deaths": 1, "blames": "nobody"}
+UNSENT: dict[str, object] = {**RESTARTED, "outcome": Outcome.ABANDONED}
+
+
+@pytest.mark.parametrize(
+    ("between", "evidence"),
+    [
+        ([RESTARTED], []),
+        ([UNSENT], []),
+        ([{"outcome": Outcome.BUSY}, UNSENT], []),  # whoever was turned away did nothing
+        ([UNSENT, UNSENT, UNSENT], []),  # each death but the first came after nobody
+        ([RESTARTED, RESTARTED], []),
+        ([RESTARTED, RESTARTED, RESTARTED], [LOST]),  # twice after it
+        ([RESTARTED, UNSENT, UNSENT, UNSENT], []),
+        ([{"outcome": Outcome.ERROR}, UNSENT], [(9_000, Outcome.PASS), (10_000, Outcome.ERROR)]),
+        ([{"outcome": Outcome.DEATH, "deaths": 2, "blames": "this"}], [LOST]),
+        ([{"outcome": Outcome.DEATH, "deaths": 2, "relapses": 1, "blames": "this"}], [(9_000, Outcome.PASS), LOST]),
+    ],
+)
+def test_a_death_of_nobody_takes_away_the_pass_right_before_it_alone(
+    between: list[dict[str, object]], evidence: list[tuple[int, Outcome]]
+) -> None:
+    assert _after_deaths_of_nobody(*between) == evidence
 
 
 def test_a_probe_of_a_list_owns_the_second_death_after_it() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 import pytest
 
 from fuzzer.finding import FindingKind
-from fuzzer.model import Outcome, Role
+from fuzzer.model import Observation, Outcome, ProbeSpec, Role
 from fuzzer.plans.bisect import BisectQuestion, bisect
-from tests.unit.worlds import Played, World, play
+from tests.unit.worlds import Played, World, play, prompt_above
 
 LIMIT = 20_000
 
@@ -28,6 +30,26 @@ def test_the_cap_of_a_server_that_keeps_tokens_for_itself_admits_all_up_to_itsel
     assert (played.finding.kind, played.finding.cap) == (FindingKind.CLEAN_LIMIT, LIMIT - room + 1)
     assert not any("was refused" in said for said in played.finding.assumes)
     assert len(played.log) < 50
+
+
+@pytest.mark.parametrize("style", ["clamp", "sum"])
+def test_a_window_of_which_tokens_are_known_to_be_kept_back_needs_no_change(style: str) -> None:
+    """SGLang: the longest prompt is the window less 7, and no prompt and output fill its last 2 tokens."""
+    question = BisectQuestion(lo=1_000, hi=40_000, limit=LIMIT, largest_prompt_below_limit=7, reserved=2)
+    played = play(bisect(question), World(limit=LIMIT - 2, style=style, prompt_room=5).answer)
+    finding = played.finding
+    assert (finding.kind, finding.cap, finding.last_good) == (FindingKind.CLEAN_LIMIT, LIMIT, LIMIT - 7)
+    refused = [seen.spec for seen in played.log if seen.outcome is Outcome.REJECTED]
+    assert all(spec.length > LIMIT - 7 or spec.length + spec.output_tokens > LIMIT for spec in refused)
+
+
+def test_where_longer_prompts_are_cut_without_a_word_the_first_of_them_is_the_edge() -> None:
+    """SGLang with --allow-auto-truncate: what it keeps for itself is cut off, and the answer is a 200."""
+    question = BisectQuestion(lo=1_000, hi=40_000, limit=LIMIT, largest_prompt_below_limit=7, reserved=2)
+    finding = play(bisect(question), World(prompt_above(LIMIT - 7, Outcome.TRUNCATED)).answer).finding
+    assert (finding.kind, finding.last_good, finding.first_bad) == (FindingKind.TRUNCATED, LIMIT - 7, LIMIT - 6)
+    assert finding.cap == (LIMIT - 7) // 16 * 16
+    assert finding.reason.startswith(f"{LIMIT - 7} passes, {LIMIT - 6} ends in truncated")
 
 
 @pytest.mark.parametrize("room", [33, 40])
@@ -51,6 +73,42 @@ def test_a_limit_of_prompts_alone_is_told_by_one_prompt_more() -> None:
     asked = [(seen.spec.length, seen.spec.output_tokens) for seen in played.log if seen.spec.role is Role.LIMIT]
     assert {(LIMIT + 31, 1), (LIMIT + 1, 1)} <= set(asked)
     assert len(asked) <= 4
+
+
+def failing_near_the_limit(style: str, outcome: Outcome, *turns: int) -> Played:
+    """A limit that nobody tells, and the so-manieth probes near it fail."""
+    world, near = World(limit=LIMIT, style=style), count(1)
+
+    def answer(spec: ProbeSpec) -> Observation:
+        world.rule = lambda _: outcome if spec.role is Role.LIMIT and next(near) in turns else None
+        return world.answer(spec)
+
+    return play(bisect(BisectQuestion(lo=1_000, hi=40_000)), answer)
+
+
+@pytest.mark.parametrize("outcome", [Outcome.ERROR, Outcome.DEATH, Outcome.HANG])
+@pytest.mark.parametrize("style", ["clamp", "sum"])
+def test_one_failure_near_a_limit_is_asked_again_before_it_decides(style: str, outcome: Outcome) -> None:
+    finding = failing_near_the_limit(style, outcome, 1).finding
+    assert (finding.kind, finding.cap) == (FindingKind.CLEAN_LIMIT, LIMIT)
+
+
+@pytest.mark.parametrize("outcome", [Outcome.ERROR, Outcome.DEATH])
+def test_what_fails_twice_near_a_limit_fails_below_it(outcome: Outcome) -> None:
+    finding = failing_near_the_limit("sum", outcome, 1, 2).finding
+    assert (finding.kind, finding.first_bad, finding.last_good) == (outcome.value, LIMIT - 1, LIMIT - 32)
+    assert finding.cap == (LIMIT - 32) // 16 * 16
+
+
+@pytest.mark.parametrize("outcome", [Outcome.ERROR, Outcome.DEATH])
+@pytest.mark.parametrize("turns", [(1, 2), (1, 4), (1, 2, 3, 4)])
+def test_what_fails_twice_where_longer_output_passed_is_a_contradiction(
+    outcome: Outcome, turns: tuple[int, ...]
+) -> None:
+    """The longest prompt passed with what the limit leaves of its output, and then failed with a single token asked."""
+    finding = failing_near_the_limit("clamp", outcome, *turns).finding
+    assert finding.first_bad is None or (finding.last_good or 0) < finding.first_bad
+    assert finding.cap is None or finding.cap < LIMIT
 
 
 @pytest.mark.parametrize("output", [1, 2, 8, 100])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import count
 
 import pytest
 from hypothesis import given, settings
@@ -16,7 +17,18 @@ from fuzzer.plans.bisect import BisectQuestion, bisect
 from fuzzer.plans.forecast import bracket_of, forecast
 from fuzzer.plans.scout import Stages
 from fuzzer.report.required import holds
-from tests.unit.worlds import Played, Rule, World, any_of, cold_above, flaky_above, play, prompt_above, warm_above
+from tests.unit.worlds import (
+    Played,
+    Request,
+    Rule,
+    World,
+    any_of,
+    cold_above,
+    flaky_above,
+    play,
+    prompt_above,
+    warm_above,
+)
 
 QUESTION = BisectQuestion(lo=8_000, hi=300_000, cache="mixed")
 SAME = "on a warm prefix it is the same"
@@ -59,7 +71,7 @@ def test_an_edge_that_is_the_same_warm_and_cold(at: int) -> None:
         (
             any_of(cold_above(200_000), warm_above(50_000)),
             200_000,
-            "another edge was seen, unconfirmed: 50000 passes, 50001 does not",
+            "another edge was seen: 50000 passes, 50001 does not",
         ),
     ],
 )
@@ -76,7 +88,7 @@ def test_where_only_warm_prompts_fail_nothing_is_vouched_for_and_no_peace_is_tol
     assert finding.verified_up_to == 100_000
     assert finding.cap is None or finding.cap <= 100_000
     assert not holds(finding, 100_001)
-    assert "another edge was seen, unconfirmed: 100000 passes, 100001 does not" in finding.reason
+    assert "another edge was seen: 100000 passes, 100001 does not" in finding.reason
 
 
 def test_a_cap_never_admits_what_failed_warm_and_says_why_it_is_lower() -> None:
@@ -98,6 +110,29 @@ def test_no_ground_is_claimed_beyond_the_hits_that_passed(edge: int, cold_edge: 
     assert not met or (finding.verified_up_to or 0) <= edge + 16
     assert not (met and finding.kind in {FindingKind.NONE, FindingKind.CLEAN_LIMIT})
     assert played.deaths <= most
+
+
+@pytest.mark.parametrize("outcome", [Outcome.DEATH, Outcome.ERROR])
+@pytest.mark.parametrize("turn", [1, 2, 3, 5])
+def test_one_stray_failure_on_a_warm_prefix_is_asked_again_and_lowers_no_cap(turn: int, outcome: Outcome) -> None:
+    longer = count(1)
+
+    def rule(request: Request) -> Outcome | None:
+        if request.prompt > 100_000:
+            return Outcome.DEATH
+        return outcome if request.prompt > 64 and next(longer) == turn else None
+
+    played = run(rule)
+    assert edge(played) == (FindingKind.DEATH, 100_000, 100_001)
+    assert (played.finding.cap, played.finding.verified_up_to) == (100_000, 100_000)
+    assert "a stray: it passed 18 times" in played.finding.reason
+
+
+def test_a_warm_failure_is_not_asked_again_where_no_death_is_left_for_it() -> None:
+    for most in range(1, 12):
+        played = run(warm_above(50_000), max_deaths=most)
+        assert played.deaths <= min(most, 12)
+        assert played.finding.cap is None or played.finding.cap <= 50_000
 
 
 def test_a_warm_length_that_passes_only_where_it_is_read_anew_is_said_to() -> None:
@@ -196,5 +231,5 @@ RULES: dict[str, Callable[[int, int], Rule]] = {
 def test_any_beginning_of_a_run_asks_the_same_next(name: str, at: int, other: int, shows: bool, most: int) -> None:
     question = replace(QUESTION, max_deaths=most)
     log = play(bisect(question), World(RULES[name](at, other), shows_hits=shows).answer).log
-    for count in {0, len(log) // 3, len(log) // 2, len(log) - 1}:
-        assert next(bisect(question, log[:count])) == log[count].spec
+    for cut in {0, len(log) // 3, len(log) // 2, len(log) - 1}:
+        assert next(bisect(question, log[:cut])) == log[cut].spec

@@ -67,7 +67,7 @@ def test_a_limit_is_not_clean_where_asking_for_more_than_fits_kills(outcome: Out
     played = run(World(over_asked(16_384, outcome), limit=16_384), limit=16_384, hi=None)
     assert (played.finding.kind, played.finding.cap) == (FindingKind(outcome.value), None)
     assert "16352 tokens that ask for 64 more, which is past it" in played.finding.reason
-    assert title_of(played.finding) == f"{outcome.capitalize()} where more output is asked for than fits"
+    assert title_of(played.finding) == f"{outcome.capitalize()} past the limit"
     assert not any(seen.spec.role is Role.OVER_LIMIT for seen in played.log)
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from itertools import count
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fuzzer.finding import FindingKind, Halt
-from fuzzer.model import Outcome, Role
+from fuzzer.model import Observation, Outcome, Role
 from fuzzer.plans.bisect import BisectQuestion, bisect
+from fuzzer.plans.ledger import Ledger
+from fuzzer.plans.scan import lowest_failing
 from tests.unit.worlds import Played, Request, World, flaky_above, play
 
 EDGE = 60_000
@@ -85,6 +88,68 @@ def test_no_scan_is_no_scan() -> None:
 def test_a_stray_failure_is_no_island() -> None:
     finding = scanned(stray=8_193).finding
     assert (finding.cap, finding.islands) == (EDGE, ())
+
+
+def failing_in_turns(outcome: Outcome, *turns: int) -> Played:
+    """A scan over a world where one place fails the so-manieth times that it is asked, and no others."""
+    asked = count(1)
+
+    def rule(request: Request) -> Outcome | None:
+        is_turn = request.prompt == PLACE and next(asked) in turns
+        return outcome if is_turn else Outcome.DEATH if request.prompt > EDGE else None
+
+    question = BisectQuestion(lo=5_000, hi=100_000, scan=20, max_deaths=40, attribute_axis=False)
+    return play(bisect(question), World(rule).answer)
+
+
+PLACE = 3_073
+ALWAYS = tuple(range(1, 100))
+
+
+@pytest.mark.parametrize(
+    ("outcome", "turns", "is_island"),
+    [
+        (Outcome.ERROR, (1,), False),
+        (Outcome.ERROR, (1, 2), False),
+        (Outcome.ERROR, (1, 6), False),
+        (Outcome.ERROR, (1, 3, 9), False),
+        (Outcome.ERROR, ALWAYS, True),
+        (Outcome.GARBLED, ALWAYS, True),
+        (Outcome.ERROR, ALWAYS[::2], True),
+        (Outcome.ERROR, ALWAYS[::3], True),
+        (Outcome.DEATH, (1,), False),
+        (Outcome.DEATH, (1, 6), True),
+        (Outcome.DEATH, ALWAYS[::3], True),
+    ],
+)
+def test_strays_that_passes_outweigh_are_no_island_but_two_deaths_are(
+    outcome: Outcome, turns: tuple[int, ...], is_island: bool
+) -> None:
+    played = failing_in_turns(outcome, *turns)
+    finding = played.finding
+    assert finding.islands == (((PLACE, PLACE),) if is_island else ())
+    assert finding.cap == (PLACE - 1 if is_island else EDGE)
+    assert finding.kind is (FindingKind(outcome) if is_island else FindingKind.DEATH)
+    assert sum(seen.length == PLACE for seen in played.log) <= 30
+
+
+def test_a_pass_of_the_scan_does_not_hide_a_death_that_the_search_met() -> None:
+    question = BisectQuestion(lo=1_000, hi=EDGE, scan=20)
+    ledger = Ledger(question)
+
+    def take(length: int, role: Role, outcome: Outcome = Outcome.PASS) -> None:
+        spec, died = question.spec(length, role, ""), int(outcome is Outcome.DEATH)
+        blames: Literal["this"] | None = "this" if died else None
+        ledger.take(Observation(len(ledger.seen), spec, outcome, length, "usage", deaths=died, blames=blames))
+
+    take(PLACE, Role.SEARCH, Outcome.DEATH)
+    for length in (PLACE, *[EDGE] * 30):
+        take(length, Role.SEARCH)
+    take(PLACE, Role.SCAN)
+    assert lowest_failing(ledger) == PLACE
+    for _ in range(20):
+        take(PLACE, Role.SCAN)
+    assert lowest_failing(ledger) is None
 
 
 def test_where_no_death_is_left_nothing_is_scanned() -> None:

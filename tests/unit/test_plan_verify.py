@@ -36,6 +36,12 @@ def test_a_cap_that_holds() -> None:
     assert {check.result for check in checks(question(), played.log)} == {"ok"}
 
 
+def test_a_cap_of_which_tokens_are_kept_back_holds() -> None:
+    world = World(limit=CAP - 2, style="sum", prompt_room=5)
+    finding = verified(world, reserved=2, largest_prompt_below_limit=7).finding
+    assert (finding.kind, finding.cap) == (FindingKind.CLEAN_LIMIT, CAP)
+
+
 def test_a_cap_of_another_build_holds_and_the_claim_says_so() -> None:
     finding = verified(World(prompt_above(EDGE), limit=CAP), another_build="version was 1 and is 2").finding
     assert finding.cap == CAP

@@ -12,7 +12,7 @@ from fuzzer.finding import FindingKind, Halt
 from fuzzer.model import Observation, Outcome, ProbeSpec, Role
 from fuzzer.plans.bisect import BisectQuestion, bisect, next_step
 from fuzzer.plans.ledger import Ledger
-from tests.unit.worlds import Played, Request, Rule, World, flaky_above, play, prompt_above
+from tests.unit.worlds import Played, Request, Rule, World, any_of, flaky_above, play, prompt_above, wears_out
 
 LO, HI, SHORT = 244_689, 300_000, 64
 SUNG = 2  # canaries of a revival
@@ -210,6 +210,42 @@ def test_one_restart_between_two_probes_is_no_loop() -> None:
     step = next_step(Ledger(QUESTION, [*begun, restarted]))
     assert isinstance(step, ProbeSpec)
     assert step.wait_s == 0.0
+
+
+# --- beside an edge ---
+
+
+@pytest.mark.parametrize("rate", [0.9, 1.0])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_wear_is_told_although_an_edge_ended_lives_too(rate: float, seed: int) -> None:
+    edge = 12_001 + 531 * (6 * seed)
+    rule = any_of(flaky_above(edge, rate), wears_out(15))
+    played = play(bisect(BisectQuestion(lo=8_000, hi=20_000)), World(rule, seed=6 * seed).answer)
+    assert played.deaths < 10
+    assert played.finding.cap is None or played.finding.cap <= edge
+
+
+def tires(least: int, most: int, seed: int) -> Rule:
+    """Each life ends after a number of requests of its own."""
+    draws, left = random.Random(seed), [0]
+
+    def rule(request: Request) -> Outcome | None:
+        if request.ordinal == 0:
+            left[0] = draws.randint(least, most)
+        left[0] -= 1
+        return Outcome.DEATH if left[0] <= 0 else None
+
+    return rule
+
+
+@pytest.mark.parametrize("seed", [0, 2, 6, 11])
+def test_lives_are_not_ended_without_end_to_see_one_outlive_the_others(seed: int) -> None:
+    rule = any_of(flaky_above(12_001 + 97 * seed, 0.7), tires(15, 60, seed))
+    played = play(bisect(BisectQuestion(lo=8_000, hi=20_000, max_deaths=30)), World(rule, seed=seed).answer)
+    good = played.finding.last_good or 0
+    again = [seen for seen in played.log if seen.deaths and seen.length <= good and seen.spec.role is Role.CONFIRM_GOOD]
+    assert len(again) <= 4
+    assert len(again) < 4 or "it seems to be wear" in played.finding.reason
 
 
 # --- words ---

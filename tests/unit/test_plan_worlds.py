@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fuzzer.finding import FindingKind
+from fuzzer.finding import Finding, FindingKind
 from fuzzer.model import Outcome, Role, Side, side_of
 from fuzzer.plans.bisect import BisectQuestion, bisect, next_step
 from fuzzer.plans.ledger import Ledger
@@ -87,6 +87,16 @@ def questions(draw: st.DrawFn, world: Monotone | None = None) -> BisectQuestion:
         round_to=draw(st.sampled_from([1, 16])),
         trust_lo=world is not None and world.holds(lo + 40) and draw(st.booleans()),
     )
+
+
+def assert_coherent(finding: Finding) -> None:
+    """No length both passes and fails, and no cap admits what fails: not the first that does, and no island."""
+    if finding.first_bad is not None:
+        assert finding.last_good is None or finding.last_good < finding.first_bad
+        assert finding.cap is None or finding.cap < finding.first_bad
+    assert all(finding.cap is None or finding.cap <= first for first, _ in finding.islands)
+    if finding.last_good_output is not None and finding.first_bad_output is not None:
+        assert finding.last_good_output < finding.first_bad_output
 
 
 def limited(question: BisectQuestion, world: Monotone) -> Played:
@@ -170,6 +180,7 @@ def rules() -> st.SearchStrategy[Rule]:
 def test_every_world_comes_to_a_finding(rule: Rule, question: BisectQuestion, seed: int) -> None:
     played = play(bisect(question), World(rule, seed=seed).answer)
     finding = played.finding
+    assert_coherent(finding)
     assert finding.reason
     assert len(played.log) < 3_000
     if finding.cap is not None:
@@ -179,6 +190,25 @@ def test_every_world_comes_to_a_finding(rule: Rule, question: BisectQuestion, se
         assert finding.halt is not None
     if finding.first_bad is not None:
         assert any(side_of(seen.outcome) is not Side.GOOD for seen in played.log if seen.length == finding.first_bad)
+
+
+STRAYS = st.builds(flaky_above, LENGTHS, st.sampled_from([0.0, 0.5]), st.sampled_from([0.0, 0.02, 0.1]), FAILURES)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data(), MONOTONE, STRAYS)
+def test_no_finding_contradicts_itself_near_a_limit(data: st.DataObject, world: Monotone, strays: Rule) -> None:
+    question = replace(data.draw(questions(world)), scan=data.draw(st.sampled_from([0, 0, 20])))
+    played = world.world()
+    played.rule = any_of(strays, played.rule)
+    assert_coherent(play(bisect(question), played.answer).finding)
+
+
+@settings(max_examples=150, deadline=None)
+@given(rules(), st.integers(0, 5))
+def test_no_finding_over_outputs_contradicts_itself(rule: Rule, seed: int) -> None:
+    question = BisectQuestion(lo=500, hi=4_000, axis="output", max_deaths=30)
+    assert_coherent(play(bisect(question), World(rule, seed=seed).answer).finding)
 
 
 @settings(max_examples=60, deadline=None)

@@ -1,0 +1,50 @@
+"""Whose is a death that came to light after an answer? PURE.
+
+Nobody's, the probe before it and the one that met it are simply asked again; but an engine may die a while after its
+answer, so from the second time after one point on it is a death there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from fuzzer.model import Corroboration, Outcome, Side, side_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fuzzer.model import Observation
+    from fuzzer.plans.question import BisectQuestion
+
+
+class Doubts:
+    """The fold of such deaths, by the point that was answered before. Grows by `doubted` alone."""
+
+    def __init__(self, question: BisectQuestion) -> None:
+        self._question = question
+        self._times: Counter[tuple[int, int]] = Counter()
+
+    def doubted(self, answered: Observation, *, blamed: bool) -> Observation | None:
+        """What is left of an answer that a death came after; None: nothing.
+
+        Blamed, it is a death at its length that counts if it repeats.
+        """
+        point = (answered.length, answered.spec.output_tokens)
+        is_again = self._times[point] > 0
+        if not blamed:
+            self._times[point] += 1
+        if not (blamed or is_again):
+            return None
+        return replace(answered, outcome=Outcome.DEATH, corroboration=Corroboration.PRESUMED, contended=blamed)
+
+    def answered_before(self, seen: Sequence[Observation]) -> Observation | None:
+        """The good answer of ours that the last death came after; None where the probe before it was no such.
+
+        Whoever was turned away in between did nothing to the engine.
+        """
+        before = next((one for one in reversed(seen[:-1]) if one.outcome.is_evidence or one.deaths), None)
+        if before is None or not self._question.owns(before.spec):
+            return None
+        return before if side_of(before.outcome, self._question.fail_on) is Side.GOOD else None
