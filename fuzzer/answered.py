@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fuzzer.cached import certainly_cached
 from fuzzer.counting import ASK_THE_ENGINE, of_another_tokenizer
+from fuzzer.ending import at_length, by_itself
 from fuzzer.evidence import Verdict
 from fuzzer.garble import garbled, spoken
 from fuzzer.model import Outcome
@@ -16,13 +18,16 @@ from fuzzer.vitals import contended
 if TYPE_CHECKING:
     from fuzzer.evidence import Evidence
 
-# How far under the limit a total may end and still be a clamp: llama.cpp stops one short of its context.
-CLAMP_SLACK = 1
+# How far under the limit a total may end and still be a clamp: llama.cpp stops one short of its context, SGLang two.
+CLAMP_SLACK = 2
+# How far from the limit that a refusal told: it may be one on prompts, which leaves room for a few tokens of output.
+TOLD_SLACK = 6
 # A unique head keeps a cache from hiding the prefill; where one hides so much of it all the same, nothing was shown.
 CACHED_SHARE = 0.5
 NO_PREFIX = (
-    "each prompt begins anew, so it is no prefix that was known: switch off what reuses prompts all the same, or what "
-    "counts a prompt's own chunks as cached, or ask the engine itself by its own --url"
+    "each prompt begins anew, but where its --seed was asked here before (then give another one, or none): switch off "
+    "what reuses prompts all the same, or what counts a prompt's own chunks as cached, or ask the engine itself by its "
+    "own --url"
 )
 
 
@@ -47,8 +52,8 @@ def _company_failed(e: Evidence) -> Verdict | None:
 
 def _hidden(e: Evidence) -> Verdict | None:
     """A cold probe whose prompt came out of a cache was not prefilled: its pass is none."""
-    cached = e.reply.usage.cached_tokens or 0
-    sent_before = e.spec.compared is not None and e.spec.compared > 1  # an engine without salts remembers it
+    cached = certainly_cached(e) or 0
+    sent_before = e.resent or (e.spec.compared is not None and e.spec.compared > 1)  # who has no salts remembers it
     if e.spec.cache != "cold" or sent_before or cached <= CACHED_SHARE * e.sent_tokens:
         return None
     why = f"{cached} of {e.sent_tokens} prompt tokens came out of a cache, unasked, by the server's own count"
@@ -67,7 +72,7 @@ def _shortened(e: Evidence) -> Verdict | None:
     usage = e.reply.usage
     expected = e.sent_tokens + (e.offset or 0)
     certain = not e.estimated or e.offset is not None
-    if usage.prompt_tokens is None and e.offset is not None and e.spec.stop_after is None:
+    if usage.prompt_tokens is None and _told_before(e):
         return Verdict(
             Outcome.INFRA,
             "answered, but the server no longer says how many prompt tokens it read, as it did before",
@@ -84,13 +89,18 @@ def _shortened(e: Evidence) -> Verdict | None:
     return None
 
 
+def _told_before(e: Evidence) -> bool:
+    """Did such answers tell how many prompt tokens were read? There are servers whose streams never do."""
+    return e.offset is not None and e.spec.stop_after is None and (e.streams_tell or not e.spec.stream)
+
+
 def _short_output(e: Evidence) -> bool:
     got = e.reply.usage.completion_tokens
     if got is None or e.spec.stop_after is not None or got >= e.spec.output_tokens:
         return False
-    if e.reply.finish_reason == "stop":  # where `ignore_eos` is not honoured, the model itself may end it
+    if by_itself(e.reply):  # where `ignore_eos` is not honoured, the model itself may end it
         return e.goes_on and e.baseline is not None and e.baseline.full_output
-    return e.baseline is None or e.baseline.full_output or e.reply.finish_reason == "length"
+    return e.baseline is None or e.baseline.full_output or at_length(e.reply)
 
 
 def _clamped(e: Evidence) -> bool:
@@ -99,11 +109,17 @@ def _clamped(e: Evidence) -> bool:
     if usage.prompt_tokens is None or usage.completion_tokens is None or usage.completion_tokens < 1:
         return False
     total = usage.prompt_tokens + usage.completion_tokens
-    if e.limit is None:
-        return e.reply.finish_reason == "length" and not _more_was_answered(e, total)
+    if e.limit is None or _is_told(e, total):
+        return at_length(e.reply) and not _more_was_answered(e, total)
     if usage.prompt_tokens + e.spec.output_tokens <= e.limit - CLAMP_SLACK:
         return False
     return total >= e.limit - CLAMP_SLACK
+
+
+def _is_told(e: Evidence, total: int) -> bool:
+    """Did a refusal tell of a lower limit than is advertised, at which this answer ends?"""
+    told = e.refused_limit
+    return told is not None and e.limit is not None and told < e.limit and abs(total - told) <= TOLD_SLACK
 
 
 def _more_was_answered(e: Evidence, total: int) -> bool:
@@ -120,7 +136,7 @@ def _more_was_answered(e: Evidence, total: int) -> bool:
 def _garbage(e: Evidence) -> Verdict | None:
     if e.baseline is None or e.spec.stop_after is not None:
         return None
-    if e.reply.finish_reason == "stop" and not (e.goes_on or e.baseline.full_output) and not e.reply.text.strip():
+    if by_itself(e.reply) and not (e.goes_on or e.baseline.full_output) and not e.reply.text.strip():
         return None  # short answers ended early by themselves too: this one may have had nothing to say
     why = garbled(e.reply.text, spoken(e.reply, e.spec.output_tokens), e.baseline)
     return Verdict(Outcome.GARBLED, f"{why}, although short prompts are answered with text") if why else None

@@ -7,25 +7,22 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
 
-from fuzzer.errors import Interrupted
 from fuzzer.evidence import Canary
 from fuzzer.garble import garbled, spoken
-from fuzzer.heed import unless
 from fuzzer.model import Baseline
 from fuzzer.prompts.errors import TokenizerLost
 from fuzzer.watch import ABSENT_S
-from fuzzer.wording import announces_death
 from targets.base import Generation
 from targets.bodies import visible
+from targets.failures import announces_death
+from targets.gateways import asked_again, fell_back, stranger
+from targets.refusals import vouches
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from fuzzer.prompts import PromptSource
     from fuzzer.prompts.recipe import Recipe
     from targets.base import Prompt, Reply, Target
@@ -33,8 +30,6 @@ if TYPE_CHECKING:
 TOKENS_IN = 16
 TOKENS_OUT = 8
 DOUBTS = 3  # times that a garbled canary is asked again before it is believed
-DRAIN_INTERVAL_S = 1.0  # from one canary to the next, at least, while a queue drains; each time twice as long
-LONGEST_DRAIN_INTERVAL_S = 10.0
 
 
 async def sing(
@@ -42,68 +37,41 @@ async def sing(
 ) -> Canary:
     """Send one canary and say how it fared within `deadline_s` seconds. Raises nothing for what the target does.
 
-    With a yardstick, one whose text is garbage may prove that the engine is poisoned. Without, its text is not judged.
-    An error answer is asked again with another prompt, twice at most: a sick engine errs on all of them, and a
-    healthy one may choke on what it said to one (llama.cpp: 500 where an answer is no valid text). What says that the
-    engine died of it is not: the next life might.
+    With a yardstick, one whose text is garbage may prove that the engine is poisoned, and one that another model sang
+    proves nothing. Without, its text is not judged. An error answer is asked again with another prompt, twice at most:
+    a sick engine errs on all of them, and a healthy one may choke on what it said to one (llama.cpp: 500 where an
+    answer is no valid text). What says that the engine died of it is not: the next life might. Who turns it away then
+    takes nothing back of the error.
     """
-    canary = await _once(target, prompts, recipe, deadline_s)
+    canary = await _once(target, prompts, recipe, deadline_s, yardstick)
     while canary.timed_out and canary.duration_s > deadline_s + ABSENT_S:  # we were away, not the engine
-        canary = await _once(target, prompts, recipe, deadline_s)
+        canary = await _once(target, prompts, recipe, deadline_s, yardstick)
     for again in range(2):
-        if canary.ok or canary.busy or canary.timed_out or canary.given_up_on:
+        if canary.ok or canary.turned_away or canary.timed_out or canary.given_up_on:
             break
         if (canary.status or 0) < 500 or announces_death(canary.error):
             break
-        canary = await _once(target, prompts, replace(recipe, head=f"{recipe.head}/again-{again}"), deadline_s)
+        asked = replace(recipe, head=f"{recipe.head}/again-{again}")
+        later = await _once(target, prompts, asked, deadline_s, yardstick)
+        if later.turned_away:
+            break
+        canary = later
     if canary.garble and yardstick is not None and yardstick.canary_has_text and not yardstick.repeats:
-        return await _doubted(target, prompts, recipe, deadline_s, canary)
+        return await _doubted(target, prompts, recipe, deadline_s, yardstick, first=canary)
     return canary
 
 
-async def outlast(
-    target: Target,
-    prompts: PromptSource,
-    recipe: Recipe,
-    deadline_s: float,
-    yardstick: Baseline | None = None,
-    *,
-    stop: anyio.Event,
-    tell: Callable[[Canary], None],
+async def _doubted(
+    target: Target, prompts: PromptSource, recipe: Recipe, deadline_s: float, yardstick: Baseline, *, first: Canary
 ) -> Canary:
-    """The canary of an engine that may still be at work, though whoever is on the way does not wait for it.
-
-    It waits in the same queue, and is given up on too: that says nothing of the engine. So it is asked again for as
-    long as one of its own that hangs would be waited for, `deadline_s` seconds in all. `tell` hears of each one before
-    the last. Raises Interrupted where `stop` is set meanwhile.
-    """
-    began, turn, interval_s = time.monotonic(), 0, DRAIN_INTERVAL_S
-    while True:
-        left_s = deadline_s - (time.monotonic() - began)
-        asked = replace(recipe, head=f"{recipe.head}/drain-{turn}")
-        began_s = time.monotonic()
-        try:
-            canary = await unless(stop, partial(sing, target, prompts, asked, left_s, yardstick))
-        except Interrupted:
-            tell(Canary(ok=False, duration_s=time.monotonic() - began_s, fault="interrupted"))
-            raise
-        pause_s = max(0.0, interval_s - canary.duration_s)
-        left_s = deadline_s - (time.monotonic() - began)
-        if not canary.given_up_on or left_s <= pause_s + canary.duration_s:
-            return canary
-        tell(canary)
-        await unless(stop, partial(anyio.sleep, pause_s))
-        turn, interval_s = turn + 1, min(2 * interval_s, LONGEST_DRAIN_INTERVAL_S)
-
-
-async def _doubted(target: Target, prompts: PromptSource, recipe: Recipe, deadline_s: float, first: Canary) -> Canary:
     """Is a garbled canary to be believed? Only where other prompts get the very same garbage.
 
     A poisoned engine says one thing to all of them; a model that now and then loops by nature says what the prompt
     makes it say. A false alarm costs somebody's engine a restart, so a poisoned one may rather go unnoticed.
     """
     for again in range(DOUBTS):
-        canary = await _once(target, prompts, replace(recipe, head=f"{recipe.head}/doubt-{again}"), deadline_s)
+        asked = replace(recipe, head=f"{recipe.head}/doubt-{again}")
+        canary = await _once(target, prompts, asked, deadline_s, yardstick)
         if not canary.ok:
             return canary
         if not canary.garble or canary.text != first.text:
@@ -111,14 +79,28 @@ async def _doubted(target: Target, prompts: PromptSource, recipe: Recipe, deadli
     return replace(first, ok=False, fault=first.garble)
 
 
-async def _once(target: Target, prompts: PromptSource, recipe: Recipe, deadline_s: float) -> Canary:
+async def _once(
+    target: Target, prompts: PromptSource, recipe: Recipe, deadline_s: float, yardstick: Baseline | None
+) -> Canary:
     began = time.monotonic()
     try:
         prompt = await prompts.rebuild(recipe)
     except TokenizerLost as lost:  # its first words were never counted, and whoever could is away
         return replace(_read(target, lost.reply, time.monotonic() - began), ok=False)
-    _, canary = await ask(target, prompt, TOKENS_OUT, deadline_s)
-    return canary
+    reply, canary = await ask(target, prompt, TOKENS_OUT, deadline_s)
+    return canary if reply is None or yardstick is None else _of_ours(canary, reply, yardstick)
+
+
+def _of_ours(canary: Canary, reply: Reply, yardstick: Baseline) -> Canary:
+    """Another model than sang at first, or another deployment than answered, says nothing of the engine.
+
+    A gateway may name a model otherwise in an answer that is no stream.
+    """
+    models = [yardstick.model, yardstick.canary_model] if yardstick.canary_model else []
+    who = stranger(reply, models, yardstick.deployment) if canary.ok else None
+    if who is None:
+        return canary
+    return replace(canary, ok=False, garble="", fault=who, instead=who, let_down=fell_back(reply, models))
 
 
 async def ask(target: Target, prompt: Prompt, tokens_out: int, deadline_s: float) -> tuple[Reply | None, Canary]:
@@ -132,16 +114,22 @@ async def ask(target: Target, prompt: Prompt, tokens_out: int, deadline_s: float
 
 
 def _read(target: Target, reply: Reply, took: float) -> Canary:
-    ok = reply.status == 200 and reply.error is None and reply.complete and (reply.events > 0 or bool(reply.text))
-    sign = target.proxy_sign(reply)
+    whole = reply.status == 200 and reply.error is None and reply.complete and (reply.events > 0 or bool(reply.text))
+    again = asked_again(reply.headers) if whole else None
+    ok, wait_s = whole and again is None, None if whole else target.overload(reply)
+    busy, sign = wait_s is not None, target.proxy_sign(reply)
     return Canary(
         ok=ok,
         duration_s=took,
         status=reply.status,
-        fault=str(reply.fault or ""),
-        busy=not ok and target.overload(reply) is not None,
-        given_up_on=not ok and sign is not None and sign.kind == "deadline",
-        error=(reply.error.message if reply.error else visible(reply.excerpt))[:200] if not ok else "",
+        fault=again or ("busy" if busy else str(reply.fault or "")),
+        busy=busy,
+        instead=again or "",
+        let_down=fell_back(reply) if whole else busy and not vouches(reply),
+        wait_s=wait_s,
+        given_up_on=not whole and sign is not None and sign.kind == "deadline",
+        error=(reply.error.message if reply.error else visible(reply.excerpt))[:200] if not whole else "",
         text=reply.text[:200],
+        model=reply.model,
         garble=(garbled(reply.text, spoken(reply, TOKENS_OUT), Baseline()) or "") if ok else "",
     )

@@ -38,6 +38,11 @@ class Journal(account.Journal, Protocol):
     def note(self, text: str, at_s: float) -> None: ...
 
 
+def same_window(was: int | None, now: int | None) -> bool:
+    """May two advertised limits be those of one engine, started twice? Where none is told, nothing speaks for two."""
+    return not was or not now or abs(now - was) <= SAME_WINDOW * was
+
+
 @dataclass(frozen=True, slots=True)
 class Comeback:
     """The waits of one run. Each raises Interrupted where `rig.stop` is set meanwhile."""
@@ -49,6 +54,8 @@ class Comeback:
     lives: Lives
     emit: Callable[[Event], None]
     now: Callable[[], float]
+    window: int | None  # the limit that the run began with, tokens
+    moved: Callable[[int], None]  # the target advertises another one by now, nearly the same
 
     async def before(self, spec: ProbeSpec, standing: Standing) -> Observation | None:
         """Before a run goes on: whoever is there must serve. Raises TargetLost where nobody does.
@@ -117,16 +124,17 @@ class Comeback:
         """Whoever started the engine again may have given it another window: then a finding would speak for both.
 
         Raises AnotherEngine where it is another version, or another window by more than what fits its memory may move:
-        what was observed does not speak for that.
+        what was observed does not speak for that. One that moved by less is where answers are clamped from now on.
         """
         version = await self.rig.target.version() if self.rig.version else None
         if version and version != self.rig.version:
             raise AnotherEngine(self.rig.target.url, ("version", self.rig.version, version))
         was, now = self.rig.limit, await self.rig.target.limit()
-        if was and now and abs(now - was) > SAME_WINDOW * was:
-            raise AnotherEngine(self.rig.target.url, ("limit", was, now))
+        if not same_window(self.window, now):
+            raise AnotherEngine(self.rig.target.url, ("limit", self.window, now))
         if was and now and was != now:
             self._note(f"the target advertised a limit of {was} tokens; since it came back it is {now}")
+            self.moved(now)
 
     def _note(self, text: str) -> None:
         self.emit(Note(text, level="warning"))

@@ -24,6 +24,7 @@ from fuzzer.lives import Lives
 from fuzzer.model import Corroboration, Observation, Outcome, ProbeSpec, Role
 from fuzzer.observe import observe
 from fuzzer.outcome import judge
+from fuzzer.plans.whole import ASKED_WHOLE, is_again
 from fuzzer.poison import with_poison
 from fuzzer.probe import gather, gather_unsent, look_again
 from fuzzer.prompts.errors import TokenizerLost
@@ -87,7 +88,17 @@ class Driver:
         self._account = Account(self.journal, self.emit, self.now, self.rig.settings.max_deaths)
         self._lives = Lives(self.known, replicas=self.rig.replicas)
         self._lives.recall(self.journal.engines())
-        self._comeback = Comeback(self.run, self.rig, self.journal, self._account, self._lives, self.emit, self.now)
+        self._comeback = Comeback(
+            self.run,
+            self.rig,
+            self.journal,
+            self._account,
+            self._lives,
+            self.emit,
+            self.now,
+            window=self.rig.limit,
+            moved=self._move,
+        )
 
     def now(self) -> float:
         """Active seconds of the run."""
@@ -120,6 +131,9 @@ class Driver:
                 async with self.turn(spec):
                     seen = await self._step(spec)
                 spec = plan.send(seen)
+                if is_again(spec, seen):
+                    self.emit(Note(ASKED_WHOLE))
+                    self.journal.note(ASKED_WHOLE, self.now())
         except StopIteration as end:
             finding: Finding = end.value
             return replace(finding, reason=finding.reason + beside(self.standing.bugs))
@@ -202,12 +216,18 @@ class Driver:
         """The evidence of a probe; where it shows several engines, no later look at one of them says anything."""
         evidence = self._lives.met(evidence, late)
         if evidence.several and not self.rig.replicas:
-            self.rig = replace(self.rig, replicas=True)
-            self._comeback = replace(self._comeback, rig=self.rig)
+            self._refit(replace(self.rig, replicas=True))
             text = f"several engines answer by now: {evidence.several}"
             self.emit(Note(text, hint="give one pod's own URL", level="warning"))
             self.journal.note(text, self.now())
         return replace(evidence, several="") if self.rig.settings.allow_replicas else evidence
+
+    def _move(self, limit: int) -> None:
+        self._refit(replace(self.rig, limit=limit))
+
+    def _refit(self, rig: Rig) -> None:
+        self.rig = rig
+        self._comeback = replace(self._comeback, rig=rig)
 
     def _with_unseen_deaths(self, verdict: Verdict, evidence: Evidence) -> Verdict:
         verdict, why = self._lives.with_unseen_deaths(verdict, evidence)

@@ -19,7 +19,8 @@ class Canary:
     """One canary: did a tiny generation come back whole? `fault` says how it failed, in a few words.
 
     `garble`: why a text of it is garbage by itself. It is `ok` all the same where that proves nothing: another prompt
-    got text, or good answers look like that.
+    got text, or good answers look like that. `instead`: why it is not the engine that is asked who answered, or not
+    the first time that it was.
     """
 
     ok: bool
@@ -27,16 +28,25 @@ class Canary:
     status: int | None = None
     fault: str = ""
     timed_out: bool = False
-    busy: bool = False  # turned away as busy: somebody is at home
+    busy: bool = False  # turned away for now: that proves a door, and no engine
+    instead: str = ""
+    let_down: bool = False  # who turned it away, or answered, may do so because the engine failed him
+    wait_s: float | None = None  # when it is to be asked again, where that is named
     given_up_on: bool = False  # whoever is on the way did not wait for the engine any longer: that says nothing of it
     error: str = ""
     text: str = ""
+    model: str = ""  # who answered, by the answer's own word
     garble: str = ""
 
     @property
     def garbled(self) -> bool:
         """True where the engine answers, but only with garbage: it lives, and is poisoned."""
         return bool(self.garble) and not self.ok
+
+    @property
+    def turned_away(self) -> bool:
+        """True where it did not come to the engine: it neither sang nor failed."""
+        return not self.ok and (self.busy or bool(self.instead))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +64,7 @@ class Evidence:
     sent_tokens: int
     offset: int | None = None
     estimated: bool = False
+    resent: bool = False  # the very prompt of a recorded probe, on purpose: a cache may know it
     refusal: Refusal | None = None
     overload_s: float | None = None
     proxy: ProxySign | None = None
@@ -69,11 +80,13 @@ class Evidence:
     peak_running: float = 0.0  # most requests in the batch that a poll saw while ours was open
     draft: DraftCounts | None = None  # of this request: from the reply, else counted between `before` and `after`
     canary: Canary | None = None
-    drained: tuple[Canary, ...] = ()  # those before it that a proxy gave up on
+    drained: tuple[Canary, ...] = ()  # those before it that did not come to the engine, or were not waited for
     baseline: Baseline | None = None
     limit: int | None = None
     longest_total: int = 0  # prompt + output tokens of the longest answer of this run that came whole
     clamped_total: int | None = None  # the least prompt + output at which this run took an answer for clamped
+    refused_limit: int | None = None  # the least limit that a refusal of this run told
+    streams_tell: bool = True  # False: not even the first stream of this run said how many tokens were read
     goes_on: bool = False  # the target was told to go on past the model's own end, and is of a kind that does
     replicas: bool = False  # more than one process behind the URL: metrics are no evidence
     several: str = ""  # what showed in the middle of the run that these are there, where none were at its begin
@@ -86,7 +99,10 @@ class Evidence:
     away_s: float = 0.0  # how long we ourselves were not running while it was open: suspended, or stopped
     short_counts: tuple[tuple[int, int], ...] = ()  # (sent, counted) of short prompts, where its own count looks odd
     recounts: tuple[Canary, ...] = ()  # the requests that told those
-    recent_cuts_s: tuple[float, ...] = ()  # when earlier streams of this run were cut, in seconds since their begin
+    slowest_canary_s: float | None = None  # of those after good answers of this run, where there were enough to tell
+    predicted_s: float | None = None  # how long this prompt takes, going by what shorter ones took
+    recent_cuts_s: tuple[float, ...] = ()  # when earlier ones of this run were cut, in seconds since their begin
+    cut_lengths: tuple[int, ...] = ()  # the shortest and the longest prompt of those, tokens
 
 
 @dataclass(frozen=True, slots=True)

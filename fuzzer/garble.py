@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from fuzzer.ending import by_itself
+
 if TYPE_CHECKING:
     from fuzzer.model import Baseline
     from targets.base import Reply
@@ -38,7 +40,7 @@ def spoken(reply: Reply, asked: int) -> int:
     An answer that ended by itself before it said anything had room for all of them.
     """
     told, events = reply.usage.completion_tokens, reply.events
-    if reply.finish_reason == "stop" and not reply.text.strip():
+    if by_itself(reply) and not reply.text.strip():
         return asked
     return told or (events if told is not None or events > 1 else asked)
 

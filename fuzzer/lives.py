@@ -5,16 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from targets.scrape import restarted
+from targets.scrape import JITTER_S, restarted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from fuzzer.evidence import Evidence, Verdict
     from targets.scrape import Scrape
-
-
-JITTER_S = 1.0  # some exporters reckon a start anew each time, and never the same to the fraction
 
 
 @dataclass(slots=True)

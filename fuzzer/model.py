@@ -18,6 +18,7 @@ LengthSource = Literal["usage", "inferred"]
 SignatureSource = Literal["client", "log"]
 Cache = Literal["cold", "warm"]
 Caching = Literal["cold", "warm", "mixed"]  # of a search: mixed looks warm, and decides cold
+LONGEST_NAMED_WAIT_S = 600.0  # nobody who is told to come back waits for longer, unless he resumes the run later
 
 
 class Outcome(StrEnum):
@@ -135,6 +136,7 @@ class Baseline:
     mean_acceptance_length: float | None = None
     model: str = ""  # who gave the good answers, by their own word
     deployment: str = ""  # which of those behind a gateway that was, by the gateway's
+    canary_model: str = ""  # who sang the first canary after them, by its own word
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,16 +201,24 @@ class Observation:
     several: bool = False  # several engines answer, and nobody knows which one did
     signature: str = ""  # the engine's own words at a death: the error message, or a log line
     signature_source: SignatureSource = "client"  # log: a line of the engine's own
-    cut_s: float | None = None  # when the line was cut or reset, in seconds since the request was begun
+    cut_s: float | None = None  # when it was cut, or failed in no engine's words, in seconds since it was begun
     yardstick: Baseline | None = None  # what this answer looks like, where it is a pass
     resumed_after: bool = False  # a session ended with this probe, and a later one went on
     uncounted: bool = False  # answered, and whoever tells the metrics did not count it
+    canary_s: float | None = None  # how long the canary after it took that came whole, where it was answered well
     generated: Generated | None = None  # of a probe that is compared, where its answer came whole
 
     @property
     def toll(self) -> int:
         """What it takes of `--max-deaths`: its deaths; a wedged engine counts as one, for only a restart ends that."""
         return max(self.deaths - self.relapses, int(self.wedged)) + self.relapses
+
+    @property
+    def died_before(self) -> bool:
+        """Did a death come to light with it that was over before it began? Beside one of its own that is one more."""
+        if self.blames == "this":
+            return self.deaths - self.relapses > 1
+        return self.blames is not None
 
     @property
     def sang(self) -> bool:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fuzzer import unheard
 from fuzzer.evidence import Verdict
 from fuzzer.model import Outcome
-from fuzzer.vitals import death_proof, health_went_down, line_was_lost, serves, survival_proof
+from fuzzer.song import serves
+from fuzzer.vitals import death_proof, health_went_down, line_was_lost, survival_proof
 from fuzzer.wording import refuses_by_failure, words
-from targets.gateways import asked_again, deployment
-from targets.refusals import names_overload, retry_after
+from targets.gateways import asked_again, stranger
+from targets.refusals import in_cooldown, retry_after, vouches
 
 if TYPE_CHECKING:
     from fuzzer.evidence import Evidence
@@ -38,22 +40,29 @@ def away(e: Evidence) -> Verdict | None:
 
 
 def busy(e: Evidence) -> Verdict | None:
-    if e.overload_s is None or death_proof(e) is not None or not serves(e):
+    if e.overload_s is None or death_proof(e) is not None:
         return None
-    unproven = e.reply.status == 503 and survival_proof(e) is None
+    lives = survival_proof(e) is not None
+    if not serves(e) and not lives:
+        return None
+    unproven = not lives and (e.reply.status == 503 or may_hide_a_death(e))
     if unproven and (not _says_it_itself(e) or may_hide_a_death(e)):
         return None  # it may be a proxy's view of a death
     its_word = unproven and retry_after(e.reply.headers) is None
     reason = f"the engine says that it is busy (HTTP {e.reply.status})"
-    return Verdict(Outcome.BUSY, reason, its_word=its_word, retry_after_s=e.overload_s)
+    left_s = 0.0 if serves(e) and e.drained else e.overload_s  # its canary has waited for that, and was let in
+    return Verdict(Outcome.BUSY, reason, its_word=its_word, retry_after_s=left_s)
 
 
 def may_hide_a_death(e: Evidence) -> bool:
-    """A 503 in words of overload, where such words were taken for true once of as much, or of less.
+    """A gateway's cooldown, of an engine that served just before: something failed since.
 
-    Some gateways say so of an engine that died: whoever asks on and on kills one life after the other. One that names
-    when to come back is believed. So is one once more that was asked for less: a queue may be full at any length.
+    Or a 503 in words of overload, where such words were taken for true once of as much, or of less. Some gateways say
+    so of an engine that died: whoever asks on and on kills one life after the other. One that names when to come back
+    is believed. So is one once more that was asked for less: a queue may be full at any length.
     """
+    if in_cooldown(e.reply):
+        return e.served_before
     return e.took_its_word and e.reply.status == 503 and retry_after(e.reply.headers) is None
 
 
@@ -63,9 +72,8 @@ def _says_it_itself(e: Evidence) -> bool:
     A bare `Retry-After` may be a gateway's, which says the same of an engine that just died.
     """
     sang = e.canary is not None and e.canary.ok
-    said = e.reply.error is not None and names_overload(e.reply)
     can_tell = e.before is not None and e.before.work
-    return not can_tell and sang and said and health_went_down(e) is None
+    return not can_tell and sang and vouches(e.reply) and health_went_down(e) is None
 
 
 def taken_in_turns(e: Evidence) -> Verdict | None:
@@ -94,27 +102,15 @@ def ids_refused(e: Evidence) -> Verdict | None:
 
 
 def answered_by_another(e: Evidence) -> Verdict | None:
-    """A gateway that falls back to another model, or asks again, hides what became of ours, canary and all."""
+    """A gateway that falls back to another model, or asks again, hides what became of ours.
+
+    Unless ours is not heard of after it either.
+    """
     if death_proof(e) is not None or e.reply.status != 200:
         return None
-    why = _stranger(e) or asked_again(e.reply.headers)
+    known = None if e.replicas else e.baseline
+    why = (known and stranger(e.reply, [known.model], known.deployment)) or asked_again(e.reply.headers)
     if why is None:
         return None
-    step = "switch the gateway's fallbacks and retries off, or ask the engine itself by its own --url"
-    return Verdict(Outcome.INFRA, f"a gateway answered, and {why}", next_step=step)
-
-
-def _stranger(e: Evidence) -> str | None:
-    """Who answered instead of the one that answered the short prompts, or None."""
-    if e.baseline is None or e.replicas:
-        return None
-    model, now = e.baseline.model, deployment(e.reply.headers)
-    if model and e.reply.model and _bare(model) != _bare(e.reply.model):
-        return f"{e.reply.model} answered in the place of {model}"
-    before = e.baseline.deployment
-    return f"deployment {now} answered in the place of {before}" if before and now and now != before else None
-
-
-def _bare(model: str) -> str:
-    """A model's name without its provider's: gateways spell both ways."""
-    return model.rpartition("/")[2].casefold()
+    how = f"a gateway answered, and {why}"
+    return unheard.to_the_end(e, how) or Verdict(Outcome.INFRA, how, next_step=unheard.ASK_IT_ALONE)

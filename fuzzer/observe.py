@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
+from fuzzer.cached import cached_tokens
 from fuzzer.garble import REPLACEMENT, leaks, repeats, runs_out
-from fuzzer.model import Baseline, Generated, Observation, Outcome
-from fuzzer.way import cut_late
+from fuzzer.model import WELL, Baseline, Generated, Observation, Outcome
+from fuzzer.way import cut_late, failed_late
 from targets.bodies import visible
 from targets.gateways import deployment
 from targets.scrape import counted
@@ -42,7 +43,7 @@ def observe(
         blames=verdict.blames,
         sent_tokens=prepared.sent_tokens,
         completion_tokens=e.reply.usage.completion_tokens,
-        cached_tokens=_cached(e),
+        cached_tokens=cached_tokens(e),
         refusal_limit=e.refusal.limit if e.refusal else None,
         started_s=started_s,
         ended_s=ended_s,
@@ -64,6 +65,7 @@ def observe(
         cut_s=e.reply.ended_s if _may_be_a_clocks(e, verdict) and prepared.body else None,
         yardstick=_yardstick(e) if verdict.outcome is Outcome.PASS else None,
         uncounted=verdict.outcome is Outcome.PASS and _uncounted(e),
+        canary_s=e.canary.duration_s if verdict.outcome in WELL and e.canary is not None and e.canary.ok else None,
         generated=_generated(prepared, e) if prepared.spec.compared is not None else None,
     )
 
@@ -89,23 +91,13 @@ def _generated(prepared: Prepared, e: Evidence) -> Generated | None:
 
 
 def _may_be_a_clocks(e: Evidence, verdict: Verdict) -> bool:
-    """May a proxy's clock have cut this line? A reset within moments is what an engine itself does that fails."""
-    return cut_late(e) and verdict.outcome is not Outcome.DEATH
+    """May a proxy's clock have ended this? A reset within moments is what an engine itself does that fails."""
+    return (cut_late(e) or failed_late(e)) and verdict.outcome is not Outcome.DEATH
 
 
 def _uncounted(e: Evidence) -> bool:
     """Neither the answer nor the canary after it moved a counter of work: not whom we ask is in these metrics."""
     return e.before is not None and e.settled is not None and counted(e.before, e.settled) is False
-
-
-def _cached(e: Evidence) -> int | None:
-    """Prompt tokens that came from a prefix cache: by the usage, else by the difference of the hit counters."""
-    if e.reply.usage.cached_tokens is not None:
-        return e.reply.usage.cached_tokens
-    if e.before is None or e.after is None or e.before.prefix_hits is None or e.after.prefix_hits is None:
-        return None
-    hits = e.after.prefix_hits - e.before.prefix_hits
-    return int(hits) if hits >= 0 else None
 
 
 def _yardstick(e: Evidence) -> Baseline:
@@ -122,4 +114,5 @@ def _yardstick(e: Evidence) -> Baseline:
         mean_acceptance_length=e.draft.mean_acceptance_length if e.draft else None,
         model=reply.model,
         deployment=deployment(reply.headers),
+        canary_model=e.canary.model if e.canary is not None and e.canary.ok else "",
     )

@@ -9,23 +9,22 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fuzzer import noevidence, way
+from fuzzer import noevidence, unheard, way
 from fuzzer.answered import answered
 from fuzzer.evidence import Verdict
 from fuzzer.model import WELL, Corroboration, Outcome
+from fuzzer.song import canary_fails, canary_hangs, describe_canary, serves, turned_away
 from fuzzer.vitals import (
-    canary_fails,
-    canary_hangs,
+    came_late,
     contended,
     death_proof,
-    describe_canary,
     health_went_down,
     line_was_lost,
-    serves,
     silent_before,
     survival_proof,
 )
-from fuzzer.wording import refuses_by_failure, says_dead, tells_of_length, tells_of_tokens, words
+from fuzzer.wording import names_one_of, refuses_by_failure, says_dead, tells_of_length, tells_of_tokens, words
+from targets.gateways import asked_again
 from targets.proxies import is_engines_shape
 from targets.refusals import names_a_rate, names_characters
 
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from fuzzer.evidence import Evidence
 
 _REFUSING = {400, 413, 422}
+_NOT_OF_LENGTH = {424, 429}
 
 
 def judge(e: Evidence) -> Verdict:
@@ -95,7 +95,7 @@ def _behind_the_door(e: Evidence) -> Verdict | None:
         return None
     if (died := death_proof(e)) is not None:
         return _death(f"HTTP {e.reply.status} from {sign.product}, and {died}", Corroboration.PROVEN)
-    if sign.kind == "deadline" and not serves(e) and canary_hangs(e) and e.canary is not None:
+    if sign.kind == "deadline" and e.canary is not None and (canary_hangs(e) or e.canary.let_down):
         reason = f"{sign.product}'s deadline answered after {e.reply.ended_s:.0f} s, and {describe_canary(e.canary)}"
         return Verdict(Outcome.HANG, reason, wedged=True)
     return None
@@ -123,22 +123,22 @@ def _aftermath(e: Evidence, what: str) -> Verdict | None:
         return _death(f"{what}, but then {failure}", Corroboration.PRESUMED)
     if canary_hangs(e) and e.canary is not None:
         return Verdict(Outcome.HANG, f"{what}, but then {describe_canary(e.canary)}", wedged=True)
-    return None
+    return unheard.to_the_end(e, what) or unheard.at_first(e, what)
 
 
 def _unknown_words(e: Evidence) -> Verdict | None:
-    """A 4xx in words that we do not know. The same request passed when it was shorter, so it is about the length.
+    """A 4xx in words that we do not know is a refusal where they may be about a length: shorter ones were taken.
 
-    Unless the words are about a failure, or the target advertises room for it and they are not about a length.
+    Where they name nothing of the kind, nobody can tell a limit from a failure that was given this status.
     """
     status = e.reply.status or 0
-    if not 400 <= status < 500 or status == 424 or e.proxy is not None or refuses_by_failure(e.reply):
+    if not 400 <= status < 500 or status in _NOT_OF_LENGTH or e.proxy is not None or refuses_by_failure(e.reply):
         return None
     if (after := _aftermath(e, f"HTTP {status}")) is not None:
         return after
     if (step := _beside_the_length(e)) is not None:
         return Verdict(Outcome.INFRA, _what_failed(e), next_step=step)
-    if _has_room(e) and not tells_of_length(e.reply):
+    if not _may_name_a_limit(e):
         return None
     return Verdict(Outcome.REJECTED, f"refused where the same request passed shorter: {_what_failed(e)}")
 
@@ -164,9 +164,24 @@ def _may_be_of_bytes(e: Evidence) -> bool:
     return e.limit is None or (_has_room(e) and tells_of_length(e.reply))
 
 
+def _may_name_a_limit(e: Evidence) -> bool:
+    """Past a limit that is advertised any words will do, and within it none that only name tokens."""
+    length = e.sent_tokens + (e.offset or 0)
+    if tells_of_length(e.reply) or names_one_of(e.reply, {length, length + e.spec.output_tokens}):
+        return True
+    return not _has_room(e) if e.limit is not None else tells_of_tokens(e.reply)
+
+
 def _has_room(e: Evidence) -> bool:
     """True where the target advertises a limit that this prompt and its output stay within."""
     return e.limit is not None and e.sent_tokens + (e.offset or 0) + e.spec.output_tokens <= e.limit
+
+
+def _by_a_clock(e: Evidence) -> Verdict | None:
+    """A proxy gave up on it, by the time that it took, and the engine lives on as far as can be seen."""
+    if not serves(e) or death_proof(e) is not None or (survival_proof(e) is None and _looks_like_a_death(e)):
+        return None
+    return way.failed_by_a_clock(e)
 
 
 def _failed(e: Evidence) -> Verdict:
@@ -174,14 +189,16 @@ def _failed(e: Evidence) -> Verdict:
     what = _what_failed(e)
     if (died := death_proof(e)) is not None:
         return _death(f"{what}; {died}", Corroboration.PROVEN)
-    if not serves(e):
+    if not serves(e) and not turned_away(e):
         after = describe_canary(e.canary) if e.canary else "no canary was sent"
         return _death(f"{what}; {after}", Corroboration.PRESUMED)
-    if (alive := survival_proof(e)) is not None:
-        return Verdict(Outcome.ERROR, f"{what}; {alive}")
-    if _looks_like_a_death(e):
-        return _death(f"{what}; nothing proves that the engine survived it", Corroboration.PRESUMED)
-    return Verdict(Outcome.ERROR, f"{what}; health stayed green and the canary came back whole")
+    if (lives := survival_proof(e)) is not None:
+        return Verdict(Outcome.ERROR, f"{what}; {lives}")
+    doubt = "nothing proves that the engine survived it" if _looks_like_a_death(e) else came_late(e)
+    if doubt is not None:
+        return _death(f"{what}; {doubt}", Corroboration.PRESUMED)
+    alive = Verdict(Outcome.ERROR, f"{what}; health stayed green and the canary came back whole")
+    return unheard.to_the_end(e, what) or alive
 
 
 def _looks_like_a_death(e: Evidence) -> bool:
@@ -200,7 +217,9 @@ def _what_failed(e: Evidence) -> str:
         where = f"connection {reply.fault}" + (f" after HTTP {reply.status}" if reply.status else "")
     elif reply.status == 200 and not reply.complete and reply.error is None:
         where = "the answer ended early"
-    return f"{where}: {said}" if said else where
+    failed = f"{where}: {said}" if said else where
+    again = asked_again(reply.headers)  # whether each of these killed a life, nobody can tell
+    return failed if again is None else f"{failed}; the gateway says that {again}"
 
 
 def _death(reason: str, corroboration: Corroboration) -> Verdict:
@@ -211,6 +230,7 @@ _QUESTIONS: tuple[Callable[[Evidence], Verdict | None], ...] = (
     noevidence.cancelled,
     _company_alone,
     way.never_left,
+    way.network_went,
     noevidence.away,
     noevidence.ids_refused,
     way.turned_away,
@@ -225,4 +245,5 @@ _QUESTIONS: tuple[Callable[[Evidence], Verdict | None], ...] = (
     noevidence.answered_by_another,
     _answered,
     _unknown_words,
+    _by_a_clock,
 )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from fuzzer.watch import scrape
-from targets.scrape import restarted
+from targets.scrape import restarted, same_process
 
 if TYPE_CHECKING:
     from targets.base import Target
@@ -48,9 +48,12 @@ def read(seen: list[Scrape]) -> Company:
     """What a row of scrapes says. Pure."""
     pool = next((one.kv_tokens for one in seen if one.kv_tokens is not None), None)
     block = next((one.block_size for one in seen if one.block_size is not None), None)
-    starts = {tuple(sorted(one.starts.items())) for one in seen if one.starts}
-    if len(starts) > 1:
-        return Company(len(starts), kv_tokens=pool, block_size=block)
+    processes: list[Scrape] = []
+    for one in seen:
+        if one.starts and not any(same_process(known, one) for known in processes):
+            processes.append(one)
+    if len(processes) > 1:
+        return Company(len(processes), kv_tokens=pool, block_size=block)
     if any(restarted(early, late) for early, late in pairwise(seen)):
         return Company(2)  # counters that go to and fro are those of several processes
     busiest = max(((one.running or 0) + (one.waiting or 0) for one in seen), default=0)

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from fuzzer.canary import TOKENS_IN, outlast, sing
+from fuzzer.canary import TOKENS_IN, sing
 from fuzzer.companions import Company, accompany
 from fuzzer.counting import looks_odd
 from fuzzer.errors import Interrupted
 from fuzzer.evidence import Evidence
 from fuzzer.heed import unless
+from fuzzer.patience import Patience, outlast
 from fuzzer.prompts.recipe import Recipe
 from fuzzer.standing import in_flight
 from fuzzer.vitals import health_went_down, may_still_work
@@ -53,6 +54,7 @@ async def gather(rig: Rig, prepared: Prepared, standing: Standing, tell: Callabl
         sent_tokens=prepared.sent_tokens,
         offset=standing.offset(spec.mode),
         estimated=prepared.generation.prompt.estimated,
+        resent=rig.again is not None,
         refusal=rig.target.refusal(reply),
         overload_s=rig.target.overload(reply),
         proxy=rig.target.proxy_sign(reply),
@@ -69,6 +71,8 @@ async def gather(rig: Rig, prepared: Prepared, standing: Standing, tell: Callabl
         limit=rig.limit,
         longest_total=standing.longest_total,
         clamped_total=standing.clamped_total,
+        refused_limit=standing.refused_limit,
+        streams_tell=standing.streams_tell,
         goes_on=prepared.generation.ignore_eos,
         replicas=rig.replicas,
         companions=len(spec.companions),
@@ -76,7 +80,10 @@ async def gather(rig: Rig, prepared: Prepared, standing: Standing, tell: Callabl
         companion_faults=tuple(company.faults),
         companions_turned_away=tuple(company.turned_away),
         away_s=pulse.away_s,
+        slowest_canary_s=standing.slowest_canary_s,
+        predicted_s=standing.predicted_s(in_flight(spec)),
         recent_cuts_s=standing.cuts_s,
+        cut_lengths=standing.cut_lengths,
     )
     if evidence.cancelled:
         return evidence
@@ -159,6 +166,7 @@ async def _send(
             pulse.look()
         hung, untaken = pulse.died is None, upload.untaken
         group.cancel_scope.cancel()
+    pulse.look()  # what ended it may be seen before what woke us
     if replies:
         return replies[0], False
     reply = Reply(
@@ -239,26 +247,28 @@ async def _recounted(rig: Rig, e: Evidence) -> Evidence:
 
 
 async def _sung(rig: Rig, prepared: Prepared, standing: Standing, e: Evidence, *, fine: bool) -> Evidence:
-    """With the canary after it. Where we are interrupted while a queue drains, nobody can tell: it is no evidence.
+    """With the canary after it. Where we are interrupted while it is asked again, nobody can tell: it is no evidence.
 
-    What went well is not lost to an interrupt before its first canary was given up on.
+    What went well is not lost to an interrupt before its first canary was given up on, or turned away.
     """
     spec, settings = prepared.spec, rig.settings
-    deadline_s, yardstick = standing.deadline_s(in_flight(spec), settings.timeout_s), standing.yardstick(spec)
+    deadline_s, yardstick = standing.deadline_s(in_flight(spec), settings.timeout_s), rig.yardstick(spec, standing)
     head = f"canary/{prepared.seq}"
     recipe = Recipe(spec.mode, TOKENS_IN, standing.canary_content(spec), str(settings.seed), head)
-    drained: list[Canary] = []
+    first: Canary | None = None
     if fine or not may_still_work(e):
-        canary = await sing(rig.target, rig.prompts, recipe, deadline_s, yardstick)
-        if not fine or not canary.given_up_on or health_went_down(e) is not None:
-            return replace(e, canary=canary)
-        drained.append(canary)
+        first = await sing(rig.target, rig.prompts, recipe, deadline_s, yardstick)
+        is_asked_again = first.turned_away or (fine and first.given_up_on)
+        if not is_asked_again or health_went_down(e) is not None:
+            return replace(e, canary=first)
+    asked: list[Canary] = []
+    patience = Patience(deadline_s, settings.timeout_s)
     with suppress(Interrupted):
         canary = await outlast(
-            rig.target, rig.prompts, recipe, deadline_s, yardstick, stop=rig.stop, tell=drained.append
+            rig.target, rig.prompts, recipe, patience, yardstick, first=first, stop=rig.stop, tell=asked.append
         )
-        return replace(e, canary=canary, drained=tuple(drained))
-    return replace(e, drained=tuple(drained), cancelled=True)
+        return replace(e, canary=canary, drained=tuple(asked))
+    return replace(e, drained=tuple(asked), cancelled=True)
 
 
 def drafted(before: Scrape | None, after: Scrape | None) -> DraftCounts | None:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fuzzer.model import Corroboration
-from fuzzer.wording import announces_death
 from targets.base import Fault
+from targets.failures import announces_death
 from targets.scrape import restarted, went_on
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from fuzzer.canary import TOKENS_IN, sing
 from fuzzer.command import run
 from fuzzer.prompts.recipe import Recipe
 from fuzzer.relapse import Look, Vigil
+from fuzzer.song import describe_canary
 from fuzzer.standing import Standing
 from fuzzer.store.masking import masked_text
-from fuzzer.vitals import describe_canary
 from fuzzer.watch import POLL_TIMEOUT_S
 from targets.base import Health
 
@@ -181,7 +181,7 @@ class _Waiting:
 async def _canary(rig: Rig, spec: ProbeSpec, standing: Standing, head: str, deadline_s: float) -> Canary:
     recipe = Recipe(spec.mode, TOKENS_IN, standing.canary_content(spec), str(rig.settings.seed), f"revival/{head}")
     wait_s = min(deadline_s, rig.settings.timeout_s)
-    return await sing(rig.target, rig.prompts, recipe, wait_s, standing.yardstick(spec))
+    return await sing(rig.target, rig.prompts, recipe, wait_s, rig.yardstick(spec, standing))
 
 
 async def _health(rig: Rig) -> Health:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import anyio
 
-from fuzzer.model import ProbeSpec, Settings
+from fuzzer.model import Baseline, ProbeSpec, Settings
 from fuzzer.prompts.recipe import Recipe
 from fuzzer.recount import Recount
 from fuzzer.watch import scrape
@@ -35,6 +35,11 @@ class Rig:
     stop: anyio.Event = field(default_factory=anyio.Event)  # set: hang up and close the row
     again: Recipe | None = None  # send this very prompt, whatever length is asked (`replay`)
     recount: Recount = field(default_factory=Recount)
+
+    def yardstick(self, spec: ProbeSpec, standing: Standing) -> Baseline | None:
+        """What a canary after this probe is held against. Of several engines, any one may answer it."""
+        known = standing.yardstick(spec)
+        return known if known is None or not self.replicas else replace(known, canary_model="", deployment="")
 
     async def look(self, standing: Standing) -> Scrape | None:
         """Who the engine is now; None where the metrics do not speak of the one that is asked.

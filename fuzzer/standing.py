@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 SHORTEST_DEADLINE_S = 60.0
 TIMES_PREDICTED = 10.0
+CANARIES_THAT_TELL = 2  # of one alone nobody knows whether it was slow
 
 BELIEVED = {Role.BASELINE, Role.LO}  # lengths that are believed to be good
 
@@ -32,7 +33,9 @@ class Standing:
     offsets: tuple[tuple[Mode, int], ...] = ()
     baselines: tuple[tuple[Way, Baseline], ...] = ()
     passes: tuple[tuple[int, float], ...] = ()  # (tokens in flight, seconds) of the slowest passes
-    cuts_s: tuple[float, ...] = ()  # of the lines that were cut, the two shortest and the two longest times
+    canaries_s: tuple[float, ...] = ()  # of those that came whole after a good answer, the slowest ones
+    cuts_s: tuple[float, ...] = ()  # of what a clock may have cut, the two shortest and the two longest times
+    cut_lengths: tuple[int, ...] = ()  # the shortest and the longest prompt of those, tokens
     incarnation: int = 0
     ordinal: int = 0
     deaths: int = 0
@@ -42,6 +45,8 @@ class Standing:
     others_seen: bool = False  # some probe was contended
     longest_total: int = 0  # prompt + output tokens of the longest answer that came whole
     clamped_total: int | None = None  # the least prompt + output of an answer that was clamped
+    refused_limit: int | None = None  # the least limit that a refusal told
+    streams_tell: bool = True  # the first good answer was no stream that did not say how many tokens were read
     believed: int | None = None  # tokens in flight that were turned away as busy, by those words alone
     counted: bool = True  # so far the metrics counted each good answer: they speak of whom we ask
     bugs: tuple[str, ...] = ()  # signatures from the engine's own log, one for each bug
@@ -85,16 +90,20 @@ class Standing:
             offsets=self._offsets(seen),
             baselines=self._baselines(seen),
             passes=self._passes(seen),
+            canaries_s=self._canaries_s(seen),
             cuts_s=self.cuts_s if seen.cut_s is None else _extremes((*self.cuts_s, seen.cut_s)),
+            cut_lengths=self.cut_lengths if seen.cut_s is None else _ends((*self.cut_lengths, seen.length)),
             incarnation=self.incarnation + new_life,
             ordinal=self.ordinal + served if not new_life else int(served and seen.blames == "nobody"),
             deaths=self.deaths + seen.deaths,
-            served=(seen.outcome.is_evidence and not (seen.deaths or seen.wedged)) or seen.revival_s is not None,
+            served=_is_well_after(seen),
             active_s=max(self.active_s, seen.ended_s),
             last_seq=max(self.last_seq, seen.seq),
             others_seen=self.others_seen or seen.contended,
             longest_total=max(self.longest_total, seen.total if _is_whole(seen) else 0),
-            clamped_total=self._clamped_total(seen),
+            clamped_total=_least(self.clamped_total, seen.total if seen.clamped else None),
+            refused_limit=_least(self.refused_limit, seen.refusal_limit),
+            streams_tell=self.streams_tell and (bool(self.baselines) or not _is_silent_stream(seen)),
             believed=self._believed(seen),
             counted=self.counted and not seen.uncounted,
             bugs=(*self.bugs, seen.signature) if self._names_a_bug(seen) else self.bugs,
@@ -118,12 +127,28 @@ class Standing:
         Predicted from the longest pass that is not longer, as if attention were quadratic: too long is only slow,
         too short would invent a hang. Without a pass to learn from it is the timeout.
         """
+        predicted_s = self.predicted_s(tokens)
+        if predicted_s is None:
+            return timeout_s
+        return min(timeout_s, max(SHORTEST_DEADLINE_S, TIMES_PREDICTED * predicted_s))
+
+    def predicted_s(self, tokens: int) -> float | None:
+        """Seconds that so many tokens in flight take, predicted as above; None where no pass was shorter."""
         shorter = [(at, took) for at, took in self.passes if at <= tokens]
         if not shorter:
-            return timeout_s
+            return None
         at, took = max(shorter)
-        predicted = took * (tokens / max(at, 1)) ** 2
-        return min(timeout_s, max(SHORTEST_DEADLINE_S, TIMES_PREDICTED * predicted))
+        return took * (tokens / max(at, 1)) ** 2
+
+    @property
+    def slowest_canary_s(self) -> float | None:
+        """Seconds of the slowest canary after a good answer; None where there were too few to tell what is slow."""
+        return self.canaries_s[0] if len(self.canaries_s) == CANARIES_THAT_TELL else None
+
+    def _canaries_s(self, seen: Observation) -> tuple[float, ...]:
+        if seen.canary_s is None:
+            return self.canaries_s
+        return tuple(sorted((*self.canaries_s, seen.canary_s), reverse=True)[:CANARIES_THAT_TELL])
 
     def _offsets(self, seen: Observation) -> tuple[tuple[Mode, int], ...]:
         """The least of what short prompts and lo tell: a server that adds more to lo has not cut what is shorter."""
@@ -157,11 +182,6 @@ class Standing:
         at = next((at for at, (other, _) in enumerate(self.baselines) if other == way), len(self.baselines))
         return (*self.baselines[:at], (way, mark), *self.baselines[at + 1 :])
 
-    def _clamped_total(self, seen: Observation) -> int | None:
-        if not seen.clamped:
-            return self.clamped_total
-        return seen.total if self.clamped_total is None else min(self.clamped_total, seen.total)
-
     def _believed(self, seen: Observation) -> int | None:
         """The words are true where as much passes."""
         asked = in_flight(seen.spec)
@@ -180,14 +200,33 @@ class Standing:
         return (*kept[-31:], (tokens, slowest))
 
 
+def _is_well_after(seen: Observation) -> bool:
+    """Busy is what an engine is that its canary, or its metrics, showed to live."""
+    lives = seen.outcome.is_evidence or seen.outcome is Outcome.BUSY
+    return (lives and not (seen.deaths or seen.wedged)) or seen.revival_s is not None
+
+
+def _least(known: int | None, new: int | None) -> int | None:
+    return min((value for value in (known, new) if value is not None), default=None)
+
+
 def _is_whole(seen: Observation) -> bool:
     return seen.outcome is Outcome.PASS and seen.spec.stop_after is None and not seen.clamped
+
+
+def _is_silent_stream(seen: Observation) -> bool:
+    is_good = seen.outcome is Outcome.PASS and seen.spec.stop_after is None
+    return is_good and seen.spec.stream and seen.length_source == "inferred"
 
 
 def _extremes(times_s: tuple[float, ...]) -> tuple[float, ...]:
     """All are alike where these are."""
     ordered = sorted(times_s)
     return tuple(ordered if len(ordered) <= 4 else [*ordered[:2], *ordered[-2:]])
+
+
+def _ends(lengths: tuple[int, ...]) -> tuple[int, ...]:
+    return (min(lengths), max(lengths))
 
 
 def in_flight(spec: ProbeSpec) -> int:

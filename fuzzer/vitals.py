@@ -9,16 +9,19 @@ from __future__ import annotations
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from fuzzer.wording import tells_of_failure
+from fuzzer.song import canary_fails, serves, turned_away
 from targets.base import Fault
 from targets.scrape import counted, restarted, went_on
 
 if TYPE_CHECKING:
-    from fuzzer.evidence import Canary, Evidence
+    from fuzzer.evidence import Evidence
     from targets.base import Health
     from targets.scrape import Scrape
 
 SILENT_POLLS = 3
+# A canary that takes this many times as long as the slowest one after a good answer, and so much longer, is late.
+TIMES_SLOWEST, LATE_S = 10.0, 1.0
+TIMES_PREDICTED = 2.0  # behind a probe that was given up on, and that an engine may still be at
 
 
 def death_proof(e: Evidence) -> str | None:
@@ -28,14 +31,14 @@ def death_proof(e: Evidence) -> str | None:
 
 def survival_proof(e: Evidence) -> str | None:
     """A sentence that proves that the very process that took the probe still serves, or None."""
-    if not serves(e) or death_proof(e) is not None:
+    if not (serves(e) or turned_away(e)) or death_proof(e) is not None:
         return None
     last = _last(e)
     if e.replicas or e.before is None or last is None or not went_on(e.before, last):
         return None
     if e.canary is not None and e.canary.ok and e.settled is not None and counted(e.before, e.settled) is False:
         return None  # whoever sang is not whom these metrics speak of
-    return "the same process was there for the canary, and its counters went on"
+    return f"the same process was there {'for' if serves(e) else 'after'} the canary, and its counters went on"
 
 
 def line_was_lost(e: Evidence) -> bool:
@@ -46,52 +49,10 @@ def line_was_lost(e: Evidence) -> bool:
     return ended_early or (reply.fault is not None and reply.fault.lost)
 
 
-def serves(e: Evidence) -> bool:
-    """True where the canary came back whole (or was turned away as busy, or is garbled: somebody is at home)."""
-    return e.canary is not None and (e.canary.ok or e.canary.busy or e.canary.garbled)
-
-
-def canary_hangs(e: Evidence) -> bool:
-    """True where the canary got no answer within its deadline, or a proxy's deadline answered for it."""
-    return e.canary is not None and (e.canary.timed_out or e.canary.given_up_on)
-
-
 def may_still_work(e: Evidence) -> bool:
     """True where the engine, by all that is seen, may be at work for a probe that nobody waits for any more."""
     given_up = e.proxy is not None and e.proxy.kind == "deadline"
     return (e.hung or e.reply.stopped or given_up) and health_went_down(e) is None
-
-
-def canary_fails(e: Evidence) -> str | None:
-    """How the canary failed outright (an error, a lost or refused connection), or None."""
-    canary = e.canary
-    if canary is None or serves(e) or canary_hangs(e):
-        return None
-    return describe_canary(canary)
-
-
-def way_is_shut(e: Evidence) -> str | None:
-    """How the canary was turned away for what it was, not for what the engine is (a key that ran out), or None.
-
-    Some servers say 400 also where their engine is gone: then the words tell.
-    """
-    canary = e.canary
-    if canary is None or canary.ok or canary.busy or canary_hangs(e):
-        return None
-    excused = canary.status in {400, 422} and tells_of_failure(canary.error)
-    refused = canary.status is not None and (300 <= canary.status < 500) and not excused
-    return describe_canary(canary) if refused or canary.fault in {Fault.TLS, Fault.PROXY} else None
-
-
-def describe_canary(canary: Canary) -> str:
-    if canary.ok:
-        return "the canary came back whole"
-    if canary.garbled:
-        return f"the canary's {canary.garble.removeprefix('the ')}"
-    if canary.timed_out:
-        return f"the canary hung for {canary.duration_s:.0f} s"
-    words = canary.error or canary.fault
-    return f"the canary got HTTP {canary.status}: {words}" if canary.status else f"the canary failed: {words}"
 
 
 def health_went_down(e: Evidence) -> str | None:
@@ -102,6 +63,22 @@ def health_went_down(e: Evidence) -> str | None:
         if not poll.ok and poll.fault is not Fault.TIMEOUT:
             return _spell(poll)
     return None
+
+
+def came_late(e: Evidence) -> str | None:
+    """How much later than any after a good answer the canary came, where nothing but a start explains it; or None.
+
+    Whoever runs engines may start the next one for the next request: the canary waits for that, and then sings.
+    """
+    slowest_s, predicted_s, canary = e.slowest_canary_s, e.predicted_s, e.canary
+    if canary is None or not canary.ok or slowest_s is None or predicted_s is None:
+        return None
+    if e.companions or e.drained or e.away_s or e.replicas or e.others_seen or contended(e):
+        return None  # it may have waited for others, or be another's
+    usual_s = max(TIMES_SLOWEST * slowest_s, slowest_s + LATE_S, TIMES_PREDICTED * predicted_s)
+    if canary.duration_s <= usual_s:
+        return None
+    return f"the canary took {canary.duration_s:.1f} s (at most {slowest_s:.2f} s after good answers), as after a start"
 
 
 def silent_before(e: Evidence) -> str | None:

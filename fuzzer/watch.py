@@ -30,12 +30,26 @@ TURNS = 6  # looks after what may be a restart: of two that take turns by chance
 ABSENT_S = 5.0  # a pause of our own loop that no load explains: we were suspended or stopped
 
 
+# Clocks of which the first goes on while the machine sleeps, and the second does not (Linux; macOS).
+_CLOCKS = (("CLOCK_BOOTTIME", "CLOCK_MONOTONIC"), ("CLOCK_MONOTONIC", "CLOCK_UPTIME_RAW"))
+_CLOCKS_HERE = next((pair for pair in _CLOCKS if all(hasattr(time, clock) for clock in pair)), None)
+
+
+def asleep_s() -> float:
+    """Seconds that this machine has slept since it was started; always 0 where no clock tells."""
+    if _CLOCKS_HERE is None:
+        return 0.0
+    through_sleep, awake = (time.clock_gettime(getattr(time, clock)) for clock in _CLOCKS_HERE)
+    return through_sleep - awake
+
+
 @dataclass(slots=True)
 class Pulse:
     """What the watching of one request has seen so far. Times are seconds since `began`."""
 
     began: float
     clock: Callable[[], float] = time.monotonic
+    asleep: Callable[[], float] = asleep_s
     health: list[Health] = field(default_factory=list)
     progress_at: float = 0.0  # the last byte, or the last move of the heartbeat
     beat_at: float = 0.0  # the last move of the heartbeat alone
@@ -46,6 +60,10 @@ class Pulse:
     peak_running: float = 0.0
     away_s: float = 0.0
     _looked_at: float = 0.0
+    _asleep_s: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._asleep_s = self.asleep()
 
     def elapsed(self) -> float:
         return self.clock() - self.began
@@ -71,12 +89,16 @@ class Pulse:
         self.heartbeat = scrape.heartbeat
 
     def look(self) -> None:
-        """To be called often: what passed since the last look, if we were away, is nobody's time."""
-        gap = self.elapsed() - self._looked_at
-        if gap > ABSENT_S:
+        """To be called often: what passed since the last look, if we were away, is nobody's time.
+
+        The clock goes on while we are stopped, but not on every system while the machine sleeps.
+        """
+        gap, asleep = self.elapsed() - self._looked_at, self.asleep()
+        away = gap + max(0.0, asleep - self._asleep_s)
+        if away > ABSENT_S:
             self.began += gap
-            self.away_s += gap
-        self._looked_at = self.elapsed()
+            self.away_s += away
+        self._looked_at, self._asleep_s = self.elapsed(), asleep
 
     def hung(self, stall_s: float, timeout_s: float) -> bool:
         """No progress for `stall_s`; or, whatever moves, an answer that began and does not end, or never begins."""

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from fuzzer.evidence import Verdict
 from fuzzer.model import Corroboration, Outcome
-from fuzzer.vitals import death_proof, health_went_down, line_was_lost, serves, survival_proof, way_is_shut
-from fuzzer.wording import names_nobody, words
+from fuzzer.song import canary_fails, serves, way_is_shut
+from fuzzer.vitals import death_proof, health_went_down, line_was_lost, survival_proof
+from fuzzer.wording import is_in_nobodys_words, names_missing, names_nobody, refuses_by_failure, says_dead, words
 from targets.base import Fault
 from targets.scrape import went_on
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 # Cuts of earlier streams within this share of each other are one clock's doing, not an engine's.
 SAME_CLOCK = 0.05
 SHORTEST_CLOCK_S = 1.0  # no proxy's deadline is shorter
+# An engine that fails at one place in the prompt fails after one time too. A clock does so to the tick, and strikes at
+# whole seconds; and prompts of one length tell nothing of it.
+SAME_TICK, SAME_TICK_S, LATE_TICK_S, ANOTHER_LENGTH = 0.01, 0.05, 0.15, 0.02
 LOST_STATUS = {502, 503, 520}  # how proxies say that they lost who is behind them
 _SHUT_ON_NOBODY = {400, 403, 404}
 _SHUT = {"auth", "redirect", "not-found"}  # not by the length: the way itself is shut
@@ -71,6 +75,20 @@ def _way_there(fault: Fault | None) -> str:
             return "check the host name and the route"
 
 
+def network_went(e: Evidence) -> Verdict | None:
+    """A line on which no packet comes back any more is our own network's as well as their host's.
+
+    It is no death by itself, but where somebody else than the network says so: a restart, a refused socket, a canary
+    that comes there and fails.
+    """
+    if e.reply.fault is not Fault.NETWORK or death_proof(e) is not None:
+        return None
+    is_away = e.canary is not None and e.canary.fault in {Fault.NETWORK, Fault.NO_ROUTE}
+    if canary_fails(e) is not None and not is_away:
+        return None
+    return Verdict(Outcome.ABANDONED, f"the network between us went away under it: {e.reply.fault_text}")
+
+
 def not_taken(e: Evidence) -> Verdict | None:
     """A body that was not taken whole never came to an engine that works: something on the way holds it up."""
     left, unanswered = e.reply.untaken, e.hung and e.reply.first_byte_s is None
@@ -84,28 +102,29 @@ def not_taken(e: Evidence) -> Verdict | None:
 def turned_away(e: Evidence) -> Verdict | None:
     """A canary that is turned away (a key that ran out, a certificate) tells nothing of the engine, good or bad.
 
-    But where the probe was lost and the same canary was let in before, it is how a router or an ingress says that
-    nobody is behind it (404, 403, "model not found"): then the engine is away, and is waited for.
+    But where the same canary was let in before, a 404, or "model not found", is how a router or an ingress says that
+    nobody is behind it; so is a 403 after a probe that was lost. Then the engine is away, and is waited for.
     """
     shut = way_is_shut(e)
-    if shut is None or death_proof(e) is not None or (e.served_before and _may_be_nobody(e)):
+    if shut is None or death_proof(e) is not None or _is_nobody(e):
         return None
     step = "see that the key, the model's name and the certificate still hold, then resume"
     return Verdict(Outcome.INFRA, f"the way to the engine is shut: {shut}", next_step=step, unusable=True)
 
 
-def _may_be_nobody(e: Evidence) -> bool:
-    """Was the probe lost, and is the canary told that there is nobody? Where the same process goes on, somebody is.
+def _is_nobody(e: Evidence) -> bool:
+    """Is the canary told that there is nobody, as it was not before? Where the same process goes on, somebody is.
 
-    A failure in the engine's own words is no lost line: after that only a 404, or such words, say so.
+    After a line that was lost, or the words of a death, however these came, a door says that in more ways.
     """
     last = e.settled or e.after
-    if e.canary is None or (e.before is not None and last is not None and went_on(e.before, last)):
+    canary = e.canary
+    if canary is None or serves(e) or not e.served_before:
         return False
-    told = e.canary.status == 404 or names_nobody(e.canary.error)
-    status = e.reply.status or 0
-    lost = line_was_lost(e) or status in LOST_STATUS
-    return (told and status >= 500) or (lost and e.canary.status in _SHUT_ON_NOBODY)
+    if e.before is not None and last is not None and went_on(e.before, last):
+        return False
+    lost = line_was_lost(e) or e.reply.status in LOST_STATUS or says_dead(e.reply)
+    return canary.status == 404 or names_nobody(canary.error) or (lost and canary.status in _SHUT_ON_NOBODY)
 
 
 def door(e: Evidence) -> Verdict | None:
@@ -117,7 +136,7 @@ def door(e: Evidence) -> Verdict | None:
     sign = e.proxy
     if sign is None or sign.kind == "upstream-lost" or death_proof(e) is not None:
         return None
-    if sign.kind in _HIDES_A_FAILURE and not serves(e):
+    if (sign.kind in _HIDES_A_FAILURE and not serves(e)) or _fails_by_404(e) or _is_nobody(e):
         return None
     said = f": {said}" if (said := words(e.reply)) else ""
     if sign.kind in _SHUT and e.baseline is not None and e.canary is not None and e.canary.ok:
@@ -134,9 +153,41 @@ def door(e: Evidence) -> Verdict | None:
     )
 
 
+def _fails_by_404(e: Evidence) -> bool:
+    """Some engines say 404 of whatever fails in them (mlx_lm.server). A real one names what is missing.
+
+    In JSON it is the engine's own where a short prompt passed by the same path and name; at first, where words tell.
+    """
+    if e.proxy is None or e.proxy.kind != "not-found" or names_missing(e.reply):
+        return False
+    return e.reply.error is not None and (e.baseline is not None or refuses_by_failure(e.reply))
+
+
 def cut_late(e: Evidence) -> bool:
     """May a clock have cut this line? Within moments it is what an engine itself does that fails."""
     return e.reply.fault in {Fault.CUT, Fault.RESET} and e.reply.ended_s >= SHORTEST_CLOCK_S
+
+
+def failed_late(e: Evidence) -> bool:
+    """May a clock have failed it? An engine says of what it fails, or is quicker to."""
+    return (e.reply.status or 0) >= 500 and e.reply.ended_s >= SHORTEST_CLOCK_S and is_in_nobodys_words(e.reply)
+
+
+def failed_by_a_clock(e: Evidence) -> Verdict | None:
+    """Prompts of several lengths that all failed at the same tick are a proxy's deadline, which says 500 of it."""
+    now = e.reply.ended_s
+    if not failed_late(e) or len(e.recent_cuts_s) < 2 or now % 1 > LATE_TICK_S:
+        return None
+    lengths = (*e.cut_lengths, e.sent_tokens + (e.offset or 0))
+    if max(lengths) < (1 + ANOTHER_LENGTH) * min(lengths):
+        return None
+    if any(abs(cut - now) > max(SAME_TICK * now, SAME_TICK_S) for cut in e.recent_cuts_s):
+        return None
+    return Verdict(
+        Outcome.INFRA,
+        f"prompts of {min(lengths)} to {max(lengths)} tokens all failed after {now:.1f} s (HTTP {e.reply.status})",
+        next_step=f"a proxy between us gives up at {now:.0f} s, with a 500: raise its read or request timeout",
+    )
 
 
 def cut_by_a_clock(e: Evidence) -> Verdict | None:

@@ -86,8 +86,8 @@ class Answer:
 
     def reply(self, seen: Exchange) -> Reply:
         """Everything that was seen, as one Reply."""
-        if self._sse is None and seen.ended:
-            self._whole(seen.first_byte_s)
+        if seen.ended:
+            self._end(seen)
         fault, fault_text = seen.fault, seen.fault_text
         if self.oversize:
             fault, fault_text = Fault.OVERSIZE, f"the answer went on past {self._taken} bytes, {self.events} events"
@@ -169,6 +169,14 @@ class Answer:
         stop_after = self.generation.stop_after
         self.stopped = stop_after is not None and self.events >= stop_after
         return not self.stopped
+
+    def _end(self, seen: Exchange) -> None:
+        """Read what only its end completes."""
+        if self._sse is None:
+            self._whole(seen.first_byte_s)
+        elif not (self.done or self.stopped or self.error):
+            for event in self._sse.end():
+                self._event(event, seen.ended_s)
 
     def _whole(self, at_s: float | None) -> None:
         value = parsed(bytes(self._raw))

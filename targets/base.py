@@ -30,6 +30,7 @@ class Fault(StrEnum):
     TLS = "tls"  # the handshake failed; nothing left
     PROXY = "proxy"  # our own forward proxy refused; nothing reached the target
     RESET = "reset"  # the peer reset the connection while we wrote or read
+    NETWORK = "network"  # our network, or the host that it led to, went away under a request in flight
     CUT = "cut"  # the peer closed before the answer was complete
     TIMEOUT = "timeout"  # we stopped waiting (our deadline, never the peer's)
     PROTOCOL = "protocol"  # what came back is not HTTP, not decodable, or a redirect loop

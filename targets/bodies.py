@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from targets.base import ServerError, Usage
+from targets.refusals import names_length
 from targets.scrape import DraftCounts
 
 MESSAGE_CHARS = 2_000
@@ -26,6 +27,9 @@ _FAILED = {
     "error", "abort", "aborted", "cancelled", "canceled", "timeout", "timed_out", "network_error",
     "insufficient_system_resource",
 }  # fmt: skip
+# Some say in the text why they failed (LMDeploy); with others it is the last that was generated.
+_TEXTS = ("text", "delta.content", "message.content")
+_NAMES_FAILURE = re.compile(r"error|exception|fail", re.IGNORECASE)
 _MARKUP = re.compile(r"<(script|style)\b.{0,2000}?</\1>|<[/!]?[a-z][^<>]{0,400}>", re.DOTALL | re.IGNORECASE)
 
 
@@ -93,7 +97,8 @@ def server_error(value: object) -> ServerError | None:
 
     OpenAI `{"error": {...}}`; plain `{"error": "..."}` (transformers, TGI with `error_type`), also with the words in a
     `message` beside it (Spring, Nest); flat `{"object": "error", "message": ...}` (SGLang, TensorRT-LLM, LMDeploy);
-    FastAPI `{"detail": ...}`; in the choice, with what was generated before it (OpenRouter), or as its finish reason.
+    FastAPI `{"detail": ...}`; `{"text": ..., "error_code": ...}` (FastChat); `{"errors": [...]}` (Workers AI); in the
+    choice, with what was generated before it (OpenRouter), or as its finish reason.
     """
     if not isinstance(value, Mapping):
         return None
@@ -103,19 +108,29 @@ def server_error(value: object) -> ServerError | None:
     if isinstance(error, str) and error:
         message = string(value.get("message"))
         return _described(value, error if message in {None, error} else f"{error}: {message}")
-    if value.get("object") == "error" or ("message" in value and "choices" not in value):
+    if value.get("object") == "error":
         return _described(value, value.get("message"))
-    if "detail" in value and "choices" not in value:
-        return _described(value, value["detail"])
-    return _choice_error(at(value, "choices.0"))
+    return _choice_error(at(value, "choices.0")) if "choices" in value else _flat_error(value)
 
 
 def event_error(name: str, data: str, value: object) -> ServerError | None:
     """The error that an event of a stream is: by its JSON `value`, by its name, or by its own plain words; or None."""
     if (error := server_error(value)) is not None:
         return error
-    says_so = not isinstance(value, Mapping) and _SAYS_ERROR.match(data)
+    says_so = not isinstance(value, Mapping) and (_SAYS_ERROR.match(data) or names_length(data[:MESSAGE_CHARS]))
     return ServerError(data[:MESSAGE_CHARS]) if says_so or name.lower() == "error" else None
+
+
+def _flat_error(value: Mapping[str, object]) -> ServerError | None:
+    """Of an object that is no answer."""
+    if "message" in value:
+        return _described(value, value["message"])
+    if "detail" in value:
+        return _described(value, value["detail"])
+    if code := value.get("error_code"):
+        return _described({**value, "code": code}, value.get("text"))
+    listed = at(value, "errors.0")
+    return _described(listed, listed.get("message")) if isinstance(listed, Mapping) else None
 
 
 def _choice_error(choice: object) -> ServerError | None:
@@ -124,8 +139,11 @@ def _choice_error(choice: object) -> ServerError | None:
     if isinstance(error := choice.get("error"), Mapping):
         return _described(error, error.get("message"))
     finish = choice.get("finish_reason")
-    failed = isinstance(finish, str) and finish.lower() in _FAILED
-    return ServerError(f"the answer ended with finish_reason {finish}") if failed else None
+    if not isinstance(finish, str) or finish.lower() not in _FAILED:
+        return None
+    said = next((text for path in _TEXTS if (text := string(at(choice, path)))), "")
+    why = f": {said}" if _NAMES_FAILURE.search(said) else ""
+    return ServerError(f"the answer ended with finish_reason {finish}{why}"[:MESSAGE_CHARS])
 
 
 def _described(fields: Mapping[str, object], message: object) -> ServerError:

@@ -23,7 +23,7 @@ FAULTS: Mapping[type[httpx.RequestError], Fault] = {
     httpx.PoolTimeout: Fault.NO_ROUTE,
     httpx.UnsupportedProtocol: Fault.NO_ROUTE,
     httpx.ProxyError: Fault.PROXY,
-    httpx.ReadError: Fault.RESET,
+    httpx.ReadError: Fault.RESET,  # or NETWORK, by its cause; so are the two below
     httpx.WriteError: Fault.RESET,
     httpx.CloseError: Fault.RESET,
     httpx.ReadTimeout: Fault.TIMEOUT,
@@ -34,6 +34,10 @@ FAULTS: Mapping[type[httpx.RequestError], Fault] = {
     httpx.TooManyRedirects: Fault.PROTOCOL,
 }
 _HUNG_UP = frozenset({errno.ECONNREFUSED, errno.ECONNRESET, errno.ECONNABORTED, errno.EPIPE})
+# What a kernel says of a line that no packet came back on: our network is down as well as their host may be.
+_NO_NETWORK = frozenset(
+    {errno.ENETDOWN, errno.ENETUNREACH, errno.ENETRESET, errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.ETIMEDOUT}
+)
 _CUT_WORDS = re.compile(r"disconnected|peer closed|closed connection", re.IGNORECASE)
 
 
@@ -44,6 +48,8 @@ def fault_of(error: httpx.RequestError) -> Fault:
         return _connect_fault(error)
     if isinstance(error, httpx.RemoteProtocolError) and _CUT_WORDS.search(str(error)):
         return Fault.CUT
+    if fault is Fault.RESET and any(isinstance(at, OSError) and at.errno in _NO_NETWORK for at in _causes(error)):
+        return Fault.NETWORK
     return fault
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class MetricNames:
     """How one engine names what we read; the first name of a row that is there counts.
 
-    `prefix` is that of all the engine's own metrics: its counters fall by a restart alone.
+    `prefix` is that of all the engine's own metrics.
     """
 
     prefix: str
@@ -26,6 +26,13 @@ class MetricNames:
     prefix_queries: tuple[str, ...] = ()
     kv_tokens: tuple[str, ...] = ()
     cache_info: str = ""  # an info metric whose labels hold the cache's configuration
+
+    @property
+    def counters(self) -> frozenset[str]:
+        """Those that only add up: a restart alone lowers them."""
+        counted = (self.finished, self.heartbeat, self.prompt_tokens, self.prefix_hits, self.prefix_queries)
+        drafted = (self.drafts, self.draft_tokens, self.accepted, self.accepted_per_position)
+        return frozenset(name for row in (*counted, *drafted) for name in row)
 
 
 NAMES: tuple[MetricNames, ...] = (
@@ -85,3 +92,4 @@ NAMES: tuple[MetricNames, ...] = (
         finished=("tgi_request_success",),
     ),
 )
+COUNTERS: frozenset[str] = frozenset().union(*(row.counters for row in NAMES))

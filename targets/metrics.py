@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from targets.metric_names import NAMES, MetricNames
+from targets.metric_names import COUNTERS, NAMES, MetricNames
 from targets.scrape import START_HEADER, DraftCounts, Scrape
 
 _START = "process_start_time_seconds"
@@ -17,7 +17,7 @@ _SAMPLE = re.compile(r"([a-zA-Z_:][\w:]*)(\{.*\})?[ \t]+(\S+)")
 _LABEL = re.compile(r'\b(\w{1,128})="((?:[^"\\]|\\.)*)"')
 _LABELS_CHARS = 8_192  # of one sample's labels: enough for any info metric, and a bound on what reading them costs
 _MAX = 1e15  # below it a float holds each integer; above it nothing is a count, a time or a size
-_NOT_COUNTED = ("_bucket", "_sum", "_created")
+_ADDS_UP = ("_total", "_count")
 _OTHER_COUNTERS = ("process_cpu_seconds_total",)
 
 
@@ -78,10 +78,13 @@ def _read(text: str) -> tuple[Samples, dict[str, float]]:
 
 
 def _falls_never(name: str, declared: str | None) -> bool:
-    """A counter by its declaration (with or without `_total` in it) or, undeclared, by its `_total`."""
-    if name.endswith(_NOT_COUNTED):
-        return False
-    return declared == "counter" or (name.endswith("_total") and declared in {None, "unknown", "untyped"})
+    """A counter, by its declaration or, undeclared, by its `_total`; and by its name one that adds up.
+
+    The declaration alone is not enough: averages are declared so too (llama.cpp's `n_busy_slots_per_decode`), and fall.
+    """
+    if declared in {None, "unknown", "untyped"}:
+        return name.endswith("_total")
+    return declared == "counter" and (name.endswith(_ADDS_UP) or name in COUNTERS)
 
 
 def _number(text: str) -> float | None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from targets.exchange import Fetched, Upload
     from targets.http import Http
     from targets.scrape import Scrape
-    from targets.traits import Tokenizing, Traits
+    from targets.traits import Source, Tokenizing, Traits
 
 POLL_S = 10.0
 TOKENIZE_S = 60.0
@@ -109,12 +109,15 @@ class OpenAITarget:
         return next((entry for entry in listed if entry["id"] == self._model), listed[0] if len(listed) == 1 else {})
 
     async def _limits(self, scout: Scout, ours: Mapping[str, Any]) -> dict[str, int]:
-        """What names a limit, best first."""
-        limits = limits_of(ours)
-        for source, value in await scout.find(self.traits.limits, self._model):
-            if number := count(value):
-                limits[source] = number
-        return limits
+        """What names a limit, best first. No request can fill a window that is larger than what holds it."""
+        limits = limits_of(ours) | await self._counts(scout, self.traits.limits)
+        bounds = await self._counts(scout, self.traits.bounds)
+        window = next(iter(limits.values()), None)
+        return {source: held for source, held in bounds.items() if window is None or held < window} | limits
+
+    async def _counts(self, scout: Scout, sources: tuple[Source, ...]) -> dict[str, int]:
+        told = await scout.find(sources, self._model)
+        return {source: number for source, value in told if (number := count(value))}
 
     async def health(self) -> Health:
         got = await self._http.fetch("GET", self._health_url, within_s=POLL_S, limit=1 << 16)

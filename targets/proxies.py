@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from targets.base import Fault, ProxySign
 from targets.bodies import visible
+from targets.failures import names_breakage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,6 +69,17 @@ _PAGE = re.compile(r"<html|<h1>|<!doctype html|<center>")
 # A 200 of whoever runs jobs: this one is not done yet, and its answer is to be fetched elsewhere (RunPod, Replicate).
 _A_JOB = re.compile(r'"status"\s*:\s*"(?:in_progress|in_queue|queued|pending|running|processing|starting|timed_out)"')
 _GAVE_UP_WORDS = re.compile(r"invocation timed out|timed out while waiting for a response")  # as a 424: SageMaker
+# Whoever stops waiting for an engine says so, whatever status he gives that. Engines have clocks of their own inside.
+_WAITED_WORDS = re.compile(
+    r"(?:request|read|socket|response|upstream|gateway|operation|invocation|api|http|generation|inference|i/o|litellm\.)"
+    r"(?: was| has)?[ _-]?tim(?:ed|e)[ _-]?out|tim(?:ed |e[ -]?)out (?:after|on|while|awaiting|waiting)\b"
+    r"|deadline ?exceeded|client\.timeout exceeded"
+)
+_ENGINES_CLOCK = re.compile(
+    r"\brpc call|collective|watchdog|execute_model|sample_tokens|\bworker|\brunner|engine|\brank\b|to (?:start|load)"
+    r"|connect(?:ion|ing)? ?tim|dial tcp"
+)
+_SHORTEST_WAIT_S = 1.0
 _NOT_AT_THE_DOOR = {424, 429}  # an engine's error, and a wait
 _MEMORY_WORDS = re.compile(r"alloc|memory|cuda|\bhip\b")
 # What names the size of a body in bytes, never a length in tokens.
@@ -147,6 +159,9 @@ def _gave_up(reply: Reply, words: str) -> bool:
     """Did somebody stop waiting for the engine, with a status that says nothing of it?"""
     if reply.status == 424:
         return _GAVE_UP_WORDS.search(words) is not None
+    failed = (reply.status or 0) >= 500 or reply.error_in_stream
+    if failed and reply.ended_s >= _SHORTEST_WAIT_S and _WAITED_WORDS.search(words):
+        return _ENGINES_CLOCK.search(words) is None and not names_breakage(words)
     no_answer = reply.status == 200 and reply.fault is Fault.PROTOCOL and reply.events == 0
     return no_answer and '"id"' in words and _A_JOB.search(words) is not None
 

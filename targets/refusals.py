@@ -12,13 +12,16 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
 from targets.base import Refusal
+from targets.failures import names_breakage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from targets.base import Reply
 
-_REFUSING = {400, 413, 422}
+_REFUSING = {200, 400, 413, 422}
+_REFUSING_TOKENS = {403, 417}  # Together, LightLLM: a refusal where the words name tokens
+_FAILING = 500  # LocalAI, of its llama.cpp: a refusal where they name the limit too, and the engine is well after it
 _CODES = {
     "context_length_exceeded",  # OpenAI, LMDeploy
     "exceed_context_size_error",  # llama.cpp
@@ -39,7 +42,13 @@ _WORDINGS = tuple(
         rf"(?:exceed|longer|larger|greater|too (?:long|large)|beyond|overflow|not fit).{{0,80}}{_CONTEXT}",
         rf"{_CONTEXT}.{{0,80}}(?:exceed|too (?:small|long)|overflow|not enough)",
         rf"{_TEXT}.{{0,60}}too (?:long|large).{{0,120}}token",
-        rf"{_TEXT} (?:is |are )?too long",
+        rf"{_TEXT}(?: text)? (?:is |are )?too long",
+        r"tokens? len(?:gth)? is too long|tokens? len(?:gth)? .{0,60} > \d",  # LightLLM
+        r"sequence length is (?:greater|longer|larger) than \d",  # mistral.rs
+        r"maximum (?:prompt|input) length is \d",  # xAI
+        rf"tokens in the {_TEXT} cannot exceed \d",  # Cohere
+        rf"{_TEXT}.{{0,80}}must be (?:less|smaller|fewer) than.{{0,40}}(?:{_MAX}|{_CONTEXT})",  # Together, SiliconFlow
+        r"input_length_error",  # LMDeploy
         rf"{_TEXT}.{{0,100}}(?:exceed|(?:longer|larger|greater) than).{{0,60}}{_MAX}",
         rf"{_OUTPUT}`? must be <=",  # TGI, alone or as `inputs` tokens + `max_new_tokens`
         rf"{_TEXT}`? must have (?:less|fewer) than \d+ tokens",
@@ -59,7 +68,10 @@ _CHARACTERS = re.compile(
     r"|string(?: is |[ _])too[ _]long|string_above_max_length|any_str\.max_length"
 )
 
-_N = r"(\d[\d,]{0,12})(?!\d|\.\d)"
+# A limit, its thousands set apart or not. What is greater than another number is none, and a rounded one ("128k": is it
+# 128,000, or 131,072?) tells none.
+_THOUSANDS = r"\d{1,3}(?:[ _'\u2019\u00a0\u2009\u202f]\d{3}){1,4}"
+_N = rf"({_THOUSANDS}|\d[\d,]{{0,12}})(?!\d|\.\d| ?> ?\d| ?(?:k|m|thousand|million)\b)"
 _LIMITS = tuple(
     re.compile(pattern)
     for pattern in (
@@ -73,6 +85,9 @@ _LIMITS = tuple(
         rf"> {_N} maximum",
         rf"length should be \[\d{{1,6}}, ?{_N}\]",
         rf"{_N} maximum context",
+        rf"context[ _]?(?:length|window|size)[a-z ]{{1,40}}\({_N}",
+        rf"(?:cannot exceed|length is (?:greater|longer|larger) than) {_N}",
+        rf" \+ (?:{_OUTPUT} )?\d{{1,9}} > {_N}",
     )
 )
 _N_CTX = re.compile(rf'"n_ctx"\s*:\s*{_N}')
@@ -81,27 +96,42 @@ _N_CTX = re.compile(rf'"n_ctx"\s*:\s*{_N}')
 def refusal(reply: Reply) -> Refusal | None:
     """The reply as a refusal for its length, or None. A 200 counts where it holds an error before any token."""
     error = reply.error
-    if error is None or reply.events > 0 or (reply.status not in _REFUSING and reply.status != 200):
+    if error is None or reply.events > 0:
         return None
     words = error.message.lower()
     named = {str(error.code).lower(), str(error.type).lower()} & _CODES or str(error.param) in _PARAMS
-    if (
-        _VETO.search(words)
-        or names_characters(reply)
-        or not (named or any(pattern.search(words) for pattern in _WORDINGS))
-    ):
+    if _is_vetoed(words) or names_characters(reply) or not (named or names_length(words)):
         return None
-    return Refusal(error.message, _limit(words, reply.excerpt))
+    refused = Refusal(error.message, _limit(words, reply.excerpt))
+    return refused if _may_refuse(reply.status, words, refused.limit) else None
+
+
+def names_length(words: str) -> bool:
+    """Do the words refuse for a length, as engines word it?"""
+    said = words.lower()
+    return not _is_vetoed(said) and any(pattern.search(said) for pattern in _WORDINGS)
+
+
+def _is_vetoed(words: str) -> bool:
+    return bool(_VETO.search(words)) or names_breakage(words)
+
+
+def _may_refuse(status: int | None, words: str, limit: int | None) -> bool:
+    """Is it a status of refusals? Those of doors and of failures are where the words leave no doubt."""
+    if status in _REFUSING:
+        return True
+    return "token" in words and (status in _REFUSING_TOKENS or (status == _FAILING and limit is not None))
 
 
 def _limit(words: str, excerpt: str) -> int | None:
     found = _N_CTX.search(excerpt)
     for pattern in _LIMITS:
         found = found or pattern.search(words)
-    value = int(found[1].replace(",", "")) if found else 0
+    value = int(re.sub(r"\D", "", found[1])) if found else 0
     return value if 0 < value < 1 << 40 else None
 
 
+_TURNING_AWAY = {429, 503, 529}
 _BUSY_WORDS = re.compile(
     r"overload|queue (?:is )?full|too many (?:requests|concurrent)|at capacity|capacity (?:exceeded|reached)"
     r"|exceed\w* capacity|server (?:is )?busy|try again later|rate.?limit|max_num_queued|queued requests"
@@ -110,20 +140,26 @@ _BUSY_WORDS = re.compile(
 _NOT_BUSY = re.compile(
     r"loading model|no healthy upstream|unhealthy|is dead|upstream connect error(?!.{0,200}overflow)", re.DOTALL
 )
+# How a gateway says that it lets an engine alone for now, because that failed it. LiteLLM says the same of a rate: then
+# its list of those in a cooldown is empty.
+_COOLDOWN = re.compile(
+    r"no (?:available |healthy )?(?:deployment|backend|upstream|worker|instance|provider|endpoint|replica|target)s?\b"
+    r"|cool(?:ing|ed)?[ _-]?down|circuit[ _-]?(?:breaker|(?:is )?open)"
+)
+_NOBODY_COOLS = "cooldown_list=[]"
 
 
 def overload(reply: Reply) -> float | None:
     """Seconds to wait (0 where the server names none) if it says that it is busy, else None.
 
-    A plain 503 is no overload: it may be a mesh that lost the engine, or an engine that loads its model.
+    A plain 503 is no overload: it may be a mesh that lost the engine, or an engine that loads its model. Whose word it
+    is, `vouches` tells.
     """
     wait = retry_after(reply.headers)
-    if reply.status in {429, 529}:
-        return wait or 0.0
+    if reply.status not in _TURNING_AWAY or _NOT_BUSY.search(_said(reply)):
+        return None
     if reply.status != 503:
-        return None
-    if _NOT_BUSY.search(_said(reply)):
-        return None
+        return wait or 0.0
     if wait is not None or "x-envoy-overloaded" in reply.headers or names_overload(reply):
         return wait or 0.0
     return None
@@ -132,6 +168,19 @@ def overload(reply: Reply) -> float | None:
 def names_overload(reply: Reply) -> bool:
     """Do the words name an overload?"""
     return bool(_BUSY_WORDS.search(_said(reply)))
+
+
+def in_cooldown(reply: Reply) -> bool:
+    """Is it turned away by whoever lets the engine alone for now, because that failed him? Then it is no overload."""
+    said = _said(reply)
+    return reply.status in _TURNING_AWAY and bool(_COOLDOWN.search(said)) and _NOBODY_COOLS not in said
+
+
+def vouches(reply: Reply) -> bool:
+    """Is it an engine's own word of overload, or a limit's? A bare 503 may be how a gateway says that it lost one."""
+    if in_cooldown(reply):
+        return False
+    return reply.status != 503 or (reply.error is not None and names_overload(reply))
 
 
 def names_a_rate(reply: Reply) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 START_HEADER = "process-start-time-unix"  # llama.cpp's own mark, a response header
+JITTER_S = 1.0  # some exporters reckon a start anew each time, and never the same to the fraction, or to the second
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +68,9 @@ def restarted(before: Scrape, after: Scrape) -> str | None:
     """
     if mixed(before, after):
         return None
-    for name, mark in before.starts.items():
-        if after.starts.get(name, mark) > mark:
-            return f"process start went from {mark:.2f} to {after.starts[name]:.2f}"
+    for name, late in after.starts.items():
+        if name in before.starts and _differs(late - before.starts[name], before, after):
+            return f"process start went from {before.starts[name]:.2f} to {late:.2f}"
     for name, value in before.monotone.items():
         if name not in after.monotone:
             if value > 0 and after.monotone:
@@ -81,7 +82,23 @@ def restarted(before: Scrape, after: Scrape) -> str | None:
 
 def mixed(before: Scrape, after: Scrape) -> bool:
     """True where `after` shows a process that began before the one of `before`: several stand behind the URL."""
-    return any(after.starts.get(name, mark) < mark for name, mark in before.starts.items())
+    return any(_differs(mark - after.starts.get(name, mark), before, after) for name, mark in before.starts.items())
+
+
+def same_process(before: Scrape, after: Scrape) -> bool:
+    """True where both tell of the same processes by their starts."""
+    if before.starts.keys() != after.starts.keys():
+        return False
+    return not any(_differs(abs(after.starts[name] - mark), before, after) for name, mark in before.starts.items())
+
+
+def _differs(younger_by_s: float, before: Scrape, after: Scrape) -> bool:
+    """Is a start so much later another process's? Less than the jitter is none where the counters went on."""
+    if younger_by_s <= 0 or younger_by_s > JITTER_S:
+        return younger_by_s > 0
+    shared = before.monotone.keys() & after.monotone.keys()
+    fell = any(after.monotone[name] < before.monotone[name] for name in shared)
+    return fell or not any(before.monotone[name] > 0 for name in shared)
 
 
 def went_on(before: Scrape, after: Scrape) -> bool:
@@ -93,8 +110,7 @@ def went_on(before: Scrape, after: Scrape) -> bool:
         return False
     if not before.work and START_HEADER not in before.starts:
         return False
-    shared = before.starts.keys() & after.starts.keys()
-    if shared:
+    if any(after.starts.get(name) == mark for name, mark in before.starts.items()):
         return True
     return any(value > 0 and name in after.monotone for name, value in before.monotone.items())
 

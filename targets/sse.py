@@ -1,7 +1,8 @@
 """Which events does a server-sent event stream hold? Sans I/O: bytes in, events out, at any split.
 
-Follows the WHATWG rules for `text/event-stream`, with bounds that the standard leaves to us, and with a field more:
-`error: {...}`, as llama.cpp wrote its errors for long, is an event of that name.
+Follows the WHATWG rules for `text/event-stream`, with bounds that the standard leaves to us, and with what servers
+write that fail: `error: {...}`, as llama.cpp wrote its errors for long, is an event of that name; a comment in an event
+of that name is its data (Dynamo); and JSON on a line of its own, without `data:`, is an event (Ollama, Xinference).
 """
 
 from __future__ import annotations
@@ -59,6 +60,11 @@ class SseParser:
         self._grow(rest)
         return events
 
+    def end(self) -> list[ServerSentEvent]:
+        """What the last line held where nothing ended it: JSON of its own, or else nothing."""
+        line = "".join(self._line)
+        return [ServerSentEvent(line)] if line.startswith('{"') else []
+
     def _grow(self, piece: str) -> None:
         self._line_size += len(piece)
         if self._line_size > self._max:
@@ -69,11 +75,13 @@ class SseParser:
     def _take(self, line: str) -> ServerSentEvent | None:
         if not line:
             return self._dispatch()
+        if line.startswith('{"'):
+            return ServerSentEvent(line)
         name, _, value = line.partition(":")
         value = value.removeprefix(" ")
         if name == "error":
             self._event = name
-        if name in {"data", "error"}:
+        if name in {"data", "error"} or (not name and self._event == "error"):
             self._data_size += len(value) + 1
             if self._data_size > self._max:
                 raise OversizeError

@@ -13,10 +13,13 @@ SGLANG = Traits(
     name="sglang",
     ignore_eos=True,
     min_tokens=True,
+    largest_prompt_below_limit=7,
+    reserved=2,
     limit_flag="--context-length",
     tokenizing=Tokenizing("/tokenize", "prompt", {"add_special_tokens": False}, names_model=True),
     version=(Source("/server_info", "version"), Source("/get_server_info", "version")),
     limits=(Source("/server_info", "context_length"), Source("/get_server_info", "context_length")),
+    bounds=(Source("/server_info", "max_total_num_tokens"), Source("/get_server_info", "max_total_num_tokens")),
     owners=("sglang",),
     marks=(Mark("/server_info", field="tokenizer_path"), Mark("/get_server_info", field="tokenizer_path")),
 )

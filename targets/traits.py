@@ -51,6 +51,7 @@ class Traits:
     cache_prompt: bool = False  # `cache_prompt: false` switches a prompt cache off for one request
     token_ids: bool = False  # `return_token_ids` gives the ids of what was generated
     largest_prompt_below_limit: int = 1  # how far the largest prompt stays under the limit
+    reserved: int = 0  # tokens of the limit that no prompt and output may fill
     health_path: str = "/health"
     wrong_model_is_200: bool = False
     limit_flag: str = "--max-model-len"  # the engine's flag that sets the cap
@@ -58,6 +59,7 @@ class Traits:
     tokenizing: Tokenizing | None = None
     version: tuple[Source, ...] = ()
     limits: tuple[Source, ...] = ()  # best first, after those that any /v1/models may hold
+    bounds: tuple[Source, ...] = ()  # what may hold less than the window that is named: then that is the limit
     slots: tuple[Source, ...] = ()
     owners: tuple[str, ...] = ()  # `owned_by` in /v1/models, lower case
     marks: tuple[Mark, ...] = ()  # any of them betrays the dialect

@@ -17,6 +17,7 @@ from fuzzer.plans.single import single
 from fuzzer.plans.speed import SpeedQuestion, speed
 from fuzzer.plans.sweep import SweepQuestion, sweep
 from fuzzer.plans.verify import VerifyQuestion, verify
+from fuzzer.plans.whole import counted
 from fuzzer.search import Suspect
 from fuzzer.search.places import BLOCK
 
@@ -43,13 +44,13 @@ class Kind(NamedTuple):
 
 
 KINDS = {
-    "bisect": Kind(BisectQuestion, bisect),
-    "probe": Kind(BisectQuestion, single),
+    "bisect": Kind(BisectQuestion, counted(bisect)),
+    "probe": Kind(BisectQuestion, counted(single)),
     "speed": Kind(SpeedQuestion, speed),
-    "fuzz": Kind(FuzzQuestion, fuzz),
+    "fuzz": Kind(FuzzQuestion, counted(fuzz)),
     "same": Kind(SameQuestion, same),
-    "sweep": Kind(SweepQuestion, sweep),
-    "verify": Kind(VerifyQuestion, verify),
+    "sweep": Kind(SweepQuestion, counted(sweep)),
+    "verify": Kind(VerifyQuestion, counted(verify)),
 }
 
 
@@ -191,6 +192,7 @@ def _of(kind: type[Q], session: Session, **asked: Any) -> Q:  # noqa: ANN401  (f
         return kind(
             limit=session.survey.limit,
             largest_prompt_below_limit=session.target.traits.largest_prompt_below_limit,
+            reserved=session.target.traits.reserved,
             output_tokens=flags.output_tokens,
             draft_tokens=flags.draft_tokens,
             max_deaths=flags.max_deaths,

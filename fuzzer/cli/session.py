@@ -13,6 +13,7 @@ import anyio
 
 from fuzzer.cli.rigging import rig_of
 from fuzzer.cli.secrecy import keep, secrets_of
+from fuzzer.comeback import same_window
 from fuzzer.driver import Driver, Turn, at_once
 from fuzzer.errors import AnotherEngine, CtxfuzzError, Interrupted, RunStopped, UsageFault
 from fuzzer.events import Event, RunEnded, RunStarted
@@ -189,12 +190,13 @@ class Session:
         )
 
     def _same_target(self, run: Run) -> None:
-        record = run.record
+        record, limit = run.record, self.survey.limit
         was = (record.model, record.engine_version, record.limit)
-        now = (self.survey.model or "", self.survey.version, self.survey.limit)
+        as_before = record.limit if record.limit and limit and same_window(record.limit, limit) else limit
+        now = (self.survey.model or "", self.survey.version, as_before)
         if was != now:
             names = ("model", "version", "max_model_len")
-            raise AnotherEngine(record.url, *zip(names, was, now, strict=True))
+            raise AnotherEngine(record.url, *zip(names, was, (*now[:2], limit), strict=True))
 
 
 @asynccontextmanager

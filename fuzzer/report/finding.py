@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
+from fuzzer.plans.whole import went_whole
 from fuzzer.report.required import decided, required_of
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def conditions(run: Run, seen: Sequence[Observation]) -> dict[str, Any]:
         "cache": asked.get("cache"),
         "content": asked.get("content"),
         "mode": asked.get("mode"),
-        "stream": asked.get("stream"),
+        "stream": asked.get("stream") and not went_whole(seen),
         "temperature": 0,
     } | ({"prompt_tokens": asked.get("prompt_tokens")} if is_turned else {})
 

@@ -106,7 +106,7 @@ def _where(finding: Finding, bad: int | None, unit: str) -> str:
         return f"from {tokens(bad)} {unit} tokens on"
     if finding.islands:
         return f"at {_span(*finding.islands[0])}, an island"
-    return "where more output is asked for than fits"
+    return "past the limit"
 
 
 def _limit_title(finding: Finding) -> str:

@@ -44,6 +44,7 @@ async def play(flags: CommonFlags, events: list[Event] | None = None, **asked: o
         common: dict[str, object] = {
             "limit": opened.survey.limit,
             "largest_prompt_below_limit": opened.target.traits.largest_prompt_below_limit,
+            "reserved": opened.target.traits.reserved,
             "output_tokens": flags.output_tokens,
             "max_deaths": flags.max_deaths,
             "max_time_s": flags.max_time_s,

@@ -21,7 +21,7 @@ from fuzzer.model import Corroboration, Observation, Outcome
 from fuzzer.store import History
 from tests.integration.playing import QUICK, play
 from tests.integration.raw import Reader, Writer, reset, serving, whole
-from tests.integration.staging import LONG, Act, Stage, page, probe, staged, well
+from tests.integration.staging import LONG, Act, Stage, body, page, probe, staged, well
 
 pytestmark = pytest.mark.anyio
 EDGE = 900
@@ -105,6 +105,26 @@ async def test_the_budget_holds_where_metrics_are_somebody_elses(tmp_path: Path)
     assert (result.finding.halt, result.run_row.deaths) == (Halt.DEATHS, 2)
 
 
+async def test_the_budget_holds_where_the_next_request_starts_the_next_life(tmp_path: Path) -> None:
+    """Nothing tells of the death, neither words nor metrics, but that the canary after it waits for the start."""
+    deaths, is_up = 0, True
+
+    async def lazy(writer: Writer, asked: Mapping[str, Any]) -> None:
+        nonlocal deaths, is_up
+        if not is_up:
+            await anyio.sleep(3.0)
+            is_up = True
+        if len(asked["prompt"]) > EDGE:
+            deaths, is_up = deaths + 1, False
+            writer.write(page({"error": {"message": "Internal Server Error", "type": "internal_error"}}, 500))
+        else:
+            await well(writer, asked)
+
+    result = await bisect(lazy, tmp_path, max_deaths=1)
+    assert (result.finding.halt, result.run_row.deaths, deaths) == (Halt.DEATHS, 1, 1), result.finding
+    assert any("as after a start" in seen.reason for seen in result.observations)
+
+
 async def test_gauges_named_like_counters_are_no_deaths(tmp_path: Path) -> None:
     gauge = "# TYPE vllm:gpu_prefix_cache_hits_total gauge\nvllm:gpu_prefix_cache_hits_total "
     fallen = [gauge + str(value) + "\n" for value in range(99, 0, -1)]
@@ -135,6 +155,65 @@ async def test_a_door_that_shuts_while_the_engine_is_away_is_a_death(away: bytes
     found = result.finding
     assert (found.kind, found.last_good, found.first_bad) == (FindingKind.DEATH, EDGE, EDGE + 1), found
     assert result.run_row.deaths == engine.deaths
+
+
+@dataclass(slots=True)
+class DiesAfterwards(Engine):
+    """Answers what is above the edge too, and is gone then."""
+
+    async def __call__(self, writer: Writer, asked: Mapping[str, Any]) -> None:
+        kills = len(asked["prompt"]) > EDGE and time.monotonic() >= self._back_at
+        if kills:
+            await well(writer, asked)
+            self.die()
+        else:
+            await Engine.__call__(self, writer, asked)
+
+
+COOLDOWN = page({"error": {"message": "No deployments available, try again. cooldown_list=['ab12']"}}, 429)
+IN_ITS_PLACE = page(body({"max_tokens": 8, "prompt": [1] * 16}), 200, "x-litellm-attempted-fallbacks: 1")
+STANDS_IN = {
+    "a cooldown": COOLDOWN,
+    "a fallback": IN_ITS_PLACE,
+    "a bare 503": whole(503, b"Service Unavailable", "retry-after: 1"),
+    "a router without a route": SHUT["a router without workers"],
+}
+
+
+@pytest.mark.parametrize("away", STANDS_IN.values(), ids=STANDS_IN)
+async def test_whoever_stands_in_for_a_dead_engine_hides_no_death(away: bytes, tmp_path: Path) -> None:
+    await spends(DiesAfterwards(away_s=0.7, away=away, told=""), 1, tmp_path)
+
+
+async def test_a_gateway_that_asks_again_into_its_own_cooldown_hides_no_death(tmp_path: Path) -> None:
+    await spends(Engine(away_s=0.7, lost=COOLDOWN, away=COOLDOWN, told=""), 2, tmp_path)
+
+
+async def spends(engine: Engine, deaths: int, folder: Path) -> None:
+    """So many and no more, and all of them are told."""
+    result = await bisect(engine, folder, max_deaths=deaths, revival_timeout_s=20.0)
+    assert engine.deaths == result.run_row.deaths == deaths
+    assert (result.finding.halt, result.finding.first_bad is not None) == (Halt.DEATHS, True), result.finding
+
+
+async def test_a_rate_that_turns_canaries_away_now_and_then_changes_nothing(tmp_path: Path) -> None:
+    @dataclass(slots=True)
+    class Rated(Engine):
+        asked: int = 0
+
+        async def __call__(self, writer: Writer, asked: Mapping[str, Any]) -> None:
+            self.asked += 1
+            if self.asked % 12 == 8 and time.monotonic() >= self._back_at:
+                writer.write(RATE)
+            else:
+                await Engine.__call__(self, writer, asked)
+
+    engine = Rated(told="")
+    result = await bisect(engine, tmp_path)
+    found = result.finding
+    assert (found.kind, found.last_good, found.first_bad) == (FindingKind.DEATH, EDGE, EDGE + 1), found
+    assert result.run_row.deaths == engine.deaths
+    assert engine.asked < 2 * len(result.observations) + result.run_row.canaries
 
 
 async def test_a_key_that_runs_out_as_a_prompt_fails_shuts_the_way_all_the_same(tmp_path: Path) -> None:
@@ -200,6 +279,7 @@ async def test_who_answers_in_the_place_of_an_engine_that_stays_away_is_told(tmp
 
 NGINX = whole(504, b"<html><center><h1>504 Gateway Time-out</h1></center><center>nginx</center></html>")
 SAGEMAKER = page({"message": "Your invocation timed out while waiting for a response from container primary."}, 424)
+RATE = page({"error": {"message": "Rate limit reached for requests per minute"}}, 429)
 QUEUED = page({"id": "job-1", "status": "IN_QUEUE"})
 
 
@@ -252,6 +332,20 @@ async def test_a_queue_after_an_answer_is_waited_for_too(tmp_path: Path) -> None
     assert (seen.outcome, seen.canaries) == (Outcome.PASS, 2), seen
 
 
+async def test_a_canary_that_is_turned_away_is_asked_again_until_it_sings(tmp_path: Path) -> None:
+    seen = await Impatient(RATE, then=1, let=True).probe(tmp_path)
+    assert (seen.outcome, seen.canaries) == (Outcome.PASS, 2), seen
+    assert [told.rpartition(": ")[2] for told in canaries_of(tmp_path)] == ["busy", "fine"]
+
+
+async def test_nothing_rests_on_a_canary_that_is_turned_away_to_the_end(tmp_path: Path) -> None:
+    gateway = Impatient(RATE, let=True)
+    seen = await gateway.probe(tmp_path)
+    assert (seen.outcome, seen.deaths, seen.unusable) == (Outcome.INFRA, 0, False), seen
+    assert "Rate limit reached" in seen.reason
+    assert 3 <= len(gateway.asked_of) <= 5, "at most one canary a second for as long as a probe's deadline"
+
+
 async def test_an_engine_that_never_answers_behind_a_proxy_that_gives_up_hangs(tmp_path: Path) -> None:
     gateway = Impatient()
     seen = await gateway.probe(tmp_path)
@@ -259,8 +353,9 @@ async def test_an_engine_that_never_answers_behind_a_proxy_that_gives_up_hangs(t
     assert 3 <= len(gateway.asked_of) <= 6, "at most one canary a second for as long as a probe's deadline"
 
 
-async def test_an_interrupt_is_heard_while_a_queue_drains(tmp_path: Path) -> None:
-    gateway, stop = Impatient(), anyio.Event()
+@pytest.mark.parametrize("says", [NGINX, RATE], ids=["a queue drains", "a rate is waited for"])
+async def test_an_interrupt_is_heard_while_a_canary_is_asked_again(says: bytes, tmp_path: Path) -> None:
+    gateway, stop = Impatient(says), anyio.Event()
 
     async def interrupt() -> None:
         await gateway.waited_for.wait()

@@ -8,6 +8,7 @@ import pty
 import signal
 import subprocess
 import sys
+import time
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from fuzzer.events import Event, Note
 from fuzzer.finding import FindingKind, Halt
 from fuzzer.model import Outcome
 from fuzzer.store import History
+from targets.base import Fault, Generation, Reply
 from targets.sim import running
 from targets.sim.world import World
 from tests.integration.playing import QUICK, play
@@ -229,6 +231,39 @@ async def test_a_suspended_process_does_not_turn_its_own_absence_into_a_hang(tmp
     assert json.loads(out)["finding"] == "none", err.decode()
 
 
+@pytest.mark.skipif(not hasattr(time, "CLOCK_BOOTTIME"), reason="no clock that goes on in a suspend")
+async def test_a_line_that_died_while_the_machine_slept_is_no_death(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What woke us is seen first: the socket's end."""
+    slept_s, told = 0.0, time.clock_gettime
+
+    def through_sleep(clock: int) -> float:
+        return told(clock) + (slept_s if clock == time.CLOCK_BOOTTIME else 0.0)
+
+    monkeypatch.setattr(time, "clock_gettime", through_sleep)
+    async with (
+        running(World.from_dict({"limit": {"tokens": 4096}, "metrics": False})) as simulation,
+        session.opened(flags(simulation.url, tmp_path), pace=QUICK, sample_s=0.1) as opened,
+    ):
+        generate = opened.target.generate
+
+        async def asleep_once(generation: Generation, body: bytes, **more: Any) -> Reply:
+            nonlocal slept_s
+            if generation.prompt.tokens < 300 or slept_s:
+                return await generate(generation, body, **more)
+            slept_s = 3600.0
+            return Reply(sent=True, fault=Fault.RESET, fault_text="connection reset by peer", ended_s=1.0)
+
+        monkeypatch.setattr(opened.target, "generate", asleep_once)
+        question = questions.to_sweep(opened, [300], (), keep_going=False)
+        result = await opened.run("sweep", questions.Asked("sweep", question), [], anyio.Event())
+    asked = [seen for seen in result.observations if seen.spec.length == 300]
+    assert [seen.outcome for seen in asked] == [Outcome.ABANDONED, Outcome.PASS]
+    assert "3600 s" in asked[0].reason
+    assert result.run_row.deaths == 0
+
+
 @pytest.mark.parametrize("nohup", [False, True])
 async def test_a_hang_up_ends_the_run_well_unless_it_was_told_to_outlive_one(nohup: bool, tmp_path: Path) -> None:
     async with running(SLOW) as simulation:
@@ -305,3 +340,24 @@ async def test_another_window_after_a_revival_is_told_and_ends_the_run_where_it_
                 await opened.run("bisect", questions.Asked("bisect", asked), [listen], anyio.Event())
     told = any("limit of 4096 tokens; since it came back it is 4000" in note for note in notes)
     assert told == (now == 4000)
+
+
+async def test_answers_are_clamped_at_the_limit_that_holds_since_the_revival(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World.from_dict(
+        {"limit": {"tokens": 4096, "usable": 4000}, "rules": [{"when": "P == 300"}], "restart": {"delay_s": 0.05}}
+    )
+    async with (
+        running(world) as sim,
+        session.opened(flags(sim.url, tmp_path, output_tokens=32), pace=QUICK, sample_s=0.1) as opened,
+    ):
+
+        async def since_it_came_back() -> int:
+            return 4000
+
+        monkeypatch.setattr(opened.target, "limit", since_it_came_back)
+        asked = questions.Asked("sweep", questions.to_sweep(opened, [300, 3990], (), keep_going=True))
+        result = await opened.run("sweep", asked, [], anyio.Event())
+    last = result.observations[-1]
+    assert (last.length, last.outcome, last.clamped, last.completion_tokens) == (3990, Outcome.PASS, True, 10)

@@ -13,7 +13,7 @@ import pytest
 from fuzzer.cli import questions, session
 from fuzzer.cli.flags import CommonFlags
 from fuzzer.cli.memory import remembered
-from fuzzer.errors import Interrupted, UsageFault
+from fuzzer.errors import AnotherEngine, Interrupted, UsageFault
 from fuzzer.finding import Finding, FindingKind, Halt
 from fuzzer.journal import STARTS, StoreJournal, deaths_before_probes, last_seen_engine, settle
 from fuzzer.model import FAIL_ON_DEFAULT, Corroboration, Observation, Outcome, ProbeSpec, Role
@@ -210,6 +210,28 @@ async def test_of_two_resumes_the_later_one_leaves_a_run_that_has_ended_alone(db
         assert target.log == []
     with History.open(db) as history:
         assert history.get("last").seal == seal
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("now", "is_same"), [(4_000, True), (2_048, False), (None, False)])
+async def test_a_window_that_was_fitted_to_memory_anew_is_the_same_engines(
+    db: Path, now: int | None, is_same: bool
+) -> None:
+    stop = anyio.Event()
+    stop.set()
+    asked = questions.Asked("bisect", BisectQuestion(lo=100, hi=200))
+    async with (
+        running(world.World.from_dict({"limit": {"tokens": 4096}})) as target,
+        session.opened(CommonFlags(url=target.url, db=db), sample_s=0.1) as opened,
+    ):
+        with pytest.raises(Interrupted):
+            await opened.run("bisect", asked, (), stop)
+        with Store.open(db) as store:
+            begun = store.get("last")
+        later = replace(opened, survey=replace(opened.survey, limit=now))
+        error, words = (Interrupted, None) if is_same else (AnotherEngine, "max_model_len was 4096")
+        with pytest.raises(error, match=words):
+            await later.resume(begun, asked, (), stop)
 
 
 def recall(db: Path, question: BisectQuestion) -> BisectQuestion:

@@ -140,6 +140,25 @@ async def test_each_dialect_is_detected(engine: str) -> None:
     assert (survey.engine, survey.model) == (engine, "m")
 
 
+@pytest.mark.parametrize(
+    ("path", "held", "limits"),
+    [
+        ("/server_info", 6_000, {"/server_info max_total_num_tokens": 6_000, "/v1/models max_model_len": 131_072}),
+        ("/get_server_info", 6_000, {"/get_server_info max_total_num_tokens": 6_000}),
+        ("/server_info", 1_000_000, {"/v1/models max_model_len": 131_072}),  # room to spare is no limit
+    ],
+)
+async def test_a_window_is_no_larger_than_what_holds_it(path: str, held: int, limits: dict[str, int]) -> None:
+    pages = {
+        "/v1/models": models({"id": "m", "max_model_len": 131_072}, owner="sglang"),
+        path: ok({"tokenizer_path": "/m", "context_length": None, "max_total_num_tokens": held}),
+    }
+    async with playing(pages) as script:
+        survey = await survey_of(script.url)
+    assert (survey.limit, survey.limit_source) == (limits[next(iter(limits))], next(iter(limits)))
+    assert survey.limits == limits | {"/v1/models max_model_len": 131_072}
+
+
 async def test_limits_stand_in_the_dialects_own_places() -> None:
     async with playing(OTHERS["tgi"]) as script:
         tgi = await survey_of(script.url)

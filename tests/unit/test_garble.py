@@ -153,6 +153,7 @@ def test_the_search_for_repetitions_is_quick_on_hostile_text() -> None:
         ("!!!!", None, 1, "length", 8),  # a body of its own has one event
         ("", 0, 0, "stop", 8),
         ("", 1, 1, "stop", 8),
+        ("", 1, 1, "eos_token", 8),
         ("", 1, 1, "length", 1),  # no more fitted
     ],
 )

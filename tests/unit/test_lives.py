@@ -9,8 +9,9 @@ import pytest
 from fuzzer.evidence import Canary, Evidence
 from fuzzer.lives import Lives, Turns
 from fuzzer.model import ProbeSpec, Role
+from fuzzer.preflight import read as company
 from targets.base import Reply
-from targets.scrape import Scrape
+from targets.scrape import Scrape, mixed, restarted, went_on
 
 
 def look(start: float | None) -> Scrape | None:
@@ -41,6 +42,34 @@ def test_a_start_that_goes_back_is_no_restart(starts: tuple[float | None, ...], 
 def test_processes_are_told_apart_by_their_labels() -> None:
     two = [Scrape(0.0, {"rank 0": 1000.0}), Scrape(0.0, {"rank 1": 900.0}), Scrape(0.0, {"rank 0": 1000.0})]
     assert Turns().see(*two) == ""
+
+
+@pytest.mark.parametrize(
+    ("start", "done", "another"),
+    [
+        (1000.01, 6, False),  # reckoned anew
+        (999.0, 6, False),
+        (1000.4, 0, True),  # its counters began anew too
+        (1002.0, 6, True),
+        (998.0, 6, True),
+    ],
+)
+def test_a_start_that_trembles_is_another_processes_only_where_the_counters_say_so(
+    start: float, done: float, another: bool
+) -> None:
+    first = Scrape(0.0, {"process": 1000.0}, {"vllm:requests_total": 5.0}, finished=5.0)
+    other = Scrape(1.0, {"process": start}, {"vllm:requests_total": done}, finished=done)
+    assert (restarted(first, other) is not None or mixed(first, other)) == another
+    assert went_on(first, other) == (not another)
+    assert company([first, other]).replicas == 1 + another
+
+
+def test_of_two_that_count_nothing_yet_any_start_tells() -> None:
+    first, other = look(1000.0), look(1000.4)
+    assert first is not None
+    assert other is not None
+    assert restarted(first, other) is not None
+    assert company([first, other]).replicas == 2
 
 
 SANG = Canary(ok=True, duration_s=0.1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -83,6 +84,12 @@ def test_llama_cpp_clamps_one_short_of_its_context() -> None:
     assert (verdict.outcome, verdict.clamped) == (Outcome.PASS, True)
 
 
+def test_sglang_clamps_two_short_of_its_context() -> None:
+    spec = replace(SPEC, length=8159)
+    verdict = judge(evidence(answer(8159, 31), spec=spec, sent_tokens=8159, limit=8192))
+    assert (verdict.outcome, verdict.clamped) == (Outcome.PASS, True)
+
+
 def test_a_clamp_by_a_limit_that_nobody_told_us_is_a_pass_with_a_mark() -> None:
     assert judge(evidence(answer(8000, 20), limit=None)).clamped
 
@@ -115,6 +122,12 @@ def test_more_prompt_tokens_than_sent_are_no_truncation() -> None:
 
 def test_a_usage_that_says_nothing_is_no_truncation() -> None:
     assert judge(evidence(answer(prompt=None, output=None), offset=None)).outcome is Outcome.PASS
+
+
+def test_a_stream_of_a_server_whose_streams_never_told_is_a_pass_and_a_whole_answer_is_none() -> None:
+    silent = evidence(answer(None), streams_tell=False)
+    assert judge(silent).outcome is Outcome.PASS
+    assert judge(replace(silent, spec=replace(SPEC, stream=False))).outcome is Outcome.INFRA
 
 
 def test_a_usage_that_falls_silent_may_hide_a_truncation_and_is_no_pass() -> None:
@@ -157,9 +170,47 @@ def test_an_error_body_inside_a_200_can_be_a_refusal() -> None:
     assert judge(evidence(reply, refusal=Refusal("context length"))).outcome is Outcome.REJECTED
 
 
+@pytest.mark.parametrize(
+    "reply",
+    [
+        http(500, "request (9001 tokens) exceeds the available context size (8192 tokens)"),  # LocalAI
+        http(417, "the input prompt token len is too long 9001 + 32 > 8192"),  # LightLLM
+        http(403, "Input token count must be less than the context length of the model (8192)"),  # Together
+        http(200, "Prompt sequence length is greater than 8192", error_in_stream=True),  # mistral.rs
+    ],
+    ids=lambda reply: str(reply.status),
+)
+def test_a_refusal_in_a_status_of_its_own_is_one_where_the_canary_sings(reply: Reply) -> None:
+    seen = evidence(reply, refusal=refusal(reply), proxy=proxies.sign(reply), **BLIND)
+    assert judge(seen).outcome is Outcome.REJECTED
+    assert judge(replace(seen, canary=CANARY_500)).outcome is Outcome.DEATH
+    assert judge(replace(seen, canary=CANARY_HANGS)).outcome is Outcome.HANG
+
+
 def test_unknown_words_in_a_400_are_a_refusal_where_the_same_request_passed_shorter() -> None:
     assert judge(evidence(http(400, "zu lang"), limit=None)).outcome is Outcome.REJECTED
     assert judge(evidence(http(400, "zu lang"), limit=8031)).outcome is Outcome.REJECTED
+
+
+@pytest.mark.parametrize("said", ["Bad Request", "nope", "", "Operation canceled."])
+@pytest.mark.parametrize("limit", [None, 8032])
+def test_a_400_that_names_no_length_is_an_edge_and_no_limit(said: str, limit: int | None) -> None:
+    """It may hide a death: that all is well up to there, and safe, nobody can say."""
+    assert judge(evidence(http(400, said), limit=limit)).outcome is Outcome.ERROR
+    assert judge(evidence(http(400, said), limit=8031)).outcome is Outcome.REJECTED  # past what is advertised
+
+
+@pytest.mark.parametrize("said", ["trop de tokens", "8000 > 7999", "8032 > 7999", "输入过长"])
+def test_words_of_any_language_that_measure_it_are_a_refusal(said: str) -> None:
+    assert judge(evidence(http(400, said), limit=None)).outcome is Outcome.REJECTED
+
+
+@pytest.mark.parametrize("status", [400, 422])
+@pytest.mark.parametrize("said", ["Channel Error", "Model unloaded."])
+def test_a_400_of_a_model_that_is_gone_is_a_presumed_death_whatever_is_advertised(status: int, said: str) -> None:
+    for limit in (None, 4096, 16384):
+        verdict = judge(evidence(http(status, said), limit=limit, **BLIND))
+        assert (verdict.outcome, verdict.corroboration) == (Outcome.DEATH, Corroboration.PRESUMED)
 
 
 def test_words_about_a_rate_are_about_no_length() -> None:
@@ -272,16 +323,59 @@ def test_fewer_output_tokens_with_room_left_are_truncated() -> None:
     assert judge(evidence(answer(output=20))).outcome is Outcome.TRUNCATED
 
 
-def test_two_tokens_short_of_the_limit_is_room_left() -> None:
+def test_three_tokens_short_of_the_limit_is_room_left() -> None:
     spec = replace(SPEC, length=480)
-    verdict = judge(evidence(answer(480, 30), spec=spec, sent_tokens=480, limit=512))
+    verdict = judge(evidence(answer(480, 29), spec=spec, sent_tokens=480, limit=512))
     assert verdict.outcome is Outcome.TRUNCATED
+
+
+@pytest.mark.parametrize(
+    ("output", "told", "more", "outcome"),
+    [
+        (20, 8_020, {}, Outcome.PASS),
+        (20, 8_016, {}, Outcome.PASS),  # a limit on prompts, which leaves room for some output
+        (20, None, {}, Outcome.TRUNCATED),
+        (20, 7_500, {}, Outcome.TRUNCATED),  # it was told another
+        (20, 8_020, {"longest_total": 9_000}, Outcome.TRUNCATED),  # more came whole: what was told is no limit
+        (20, 8_020, {"clamped_total": 7_900}, Outcome.TRUNCATED),
+    ],
+)
+def test_a_limit_that_a_refusal_told_clamps_below_what_is_advertised(
+    output: int, told: int | None, more: dict[str, object], outcome: Outcome
+) -> None:
+    verdict = judge(evidence(answer(8_000, output), refused_limit=told, **more))
+    assert (verdict.outcome, verdict.clamped) == (outcome, outcome is Outcome.PASS)
 
 
 def test_an_answer_that_the_model_itself_ended_is_not_short() -> None:
     """A server that takes `ignore_eos` and does not honour it: at a limit of its own it would say "length"."""
     assert judge(evidence(answer(output=3, finish_reason="stop"))).outcome is Outcome.PASS
     assert judge(evidence(answer(output=3, finish_reason="length"))).outcome is Outcome.TRUNCATED
+
+
+@pytest.mark.parametrize(
+    ("finish", "outcome"),
+    [
+        ("eos_token", Outcome.PASS),  # TGI
+        ("stop_sequence", Outcome.PASS),
+        ("end_turn", Outcome.PASS),
+        ("STOP", Outcome.PASS),
+        ("COMPLETE", Outcome.PASS),
+        ("max_tokens", Outcome.TRUNCATED),
+        ("MAX_TOKENS", Outcome.TRUNCATED),
+        ("model_context_window_exceeded", Outcome.TRUNCATED),
+        ("SAFETY", Outcome.TRUNCATED),
+        ("abort", Outcome.TRUNCATED),
+        ("FINISH_REASON_UNSPECIFIED", Outcome.TRUNCATED),
+        (None, Outcome.TRUNCATED),
+    ],
+)
+def test_each_engine_names_its_models_end_in_its_own_way(finish: str | None, outcome: Outcome) -> None:
+    assert judge(evidence(answer(output=7, finish_reason=finish))).outcome is outcome
+    if outcome is Outcome.PASS:
+        assert judge(evidence(answer(output=1, text="", finish_reason=finish))).outcome is Outcome.GARBLED
+        unlike = Baseline(full_output=False)
+        assert judge(evidence(answer(output=1, text="", finish_reason=finish), baseline=unlike)).outcome is Outcome.PASS
 
 
 def test_an_early_stop_of_a_kind_that_goes_on_when_told_to_is_short() -> None:
@@ -474,6 +568,44 @@ def test_litellms_connection_error_is_a_presumed_death() -> None:
     assert judge(evidence(http(500, "Connection error."), proxy=sign, **BLIND)).outcome is Outcome.DEATH
 
 
+LATE: dict[str, object] = {
+    "canary": replace(SINGS, duration_s=4.0), "slowest_canary_s": 0.05, "predicted_s": 0.2, **BLIND,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "reply", [http(500), http(400, "nope"), http(424), answer(complete=False, error=ServerError("bad"))]
+)
+def test_a_canary_that_is_late_as_after_a_start_is_a_presumed_death_after_a_failure(reply: Reply) -> None:
+    verdict = judge(evidence(reply, **LATE))
+    assert (verdict.outcome, verdict.corroboration, verdict.deaths) == (Outcome.DEATH, Corroboration.PRESUMED, 1)
+
+
+def test_a_canary_that_is_late_after_anything_else_is_late() -> None:
+    for well in (answer(), answer(prompt=4000), http(400, "too many tokens")):
+        assert judge(evidence(well, **LATE)).outcome is not Outcome.DEATH
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"slowest_canary_s": None},  # nothing tells what is late
+        {"slowest_canary_s": 0.5},  # one after a good answer took as long, within reason
+        {"predicted_s": None},
+        {"predicted_s": 2.5},  # it may have waited for the probe itself
+        {"canary": replace(SINGS, duration_s=0.9)},  # any machine may stop for a moment
+        {"companions": 1},
+        {"drained": (replace(SINGS, ok=False, busy=True),)},
+        {"others_seen": True},
+        {"away_s": 9.0},
+        {"replicas": True},
+        {"before": scrape(), "after": scrape(done=6), "settled": scrape(done=7)},  # the same process went on
+    ],
+)
+def test_a_canary_that_may_have_waited_for_something_else_proves_no_start(change: dict[str, object]) -> None:
+    assert judge(evidence(http(500), **{**LATE, **change})).outcome is Outcome.ERROR
+
+
 def test_an_error_with_health_that_went_down_in_the_grace_is_a_presumed_death() -> None:
     assert judge(evidence(http(500), health_after=(GREEN, RED, GREEN), **BLIND)).outcome is Outcome.DEATH
 
@@ -524,8 +656,20 @@ def test_a_canary_that_is_turned_away_after_a_lost_probe_finds_nobody(status: in
         verdict = judge(evidence(lost, canary=shut, served_before=True, **BLIND))
         assert (verdict.outcome, verdict.corroboration) == (Outcome.DEATH, Corroboration.PRESUMED)
         assert judge(evidence(lost, canary=shut, **BLIND)).outcome is Outcome.INFRA, "it never was let in"
-    assert judge(evidence(canary=shut, served_before=True, **BLIND)).outcome is Outcome.INFRA
     assert judge(evidence(http(502), canary=shut, served_before=True)).outcome is Outcome.INFRA, "it goes on"
+
+
+@pytest.mark.parametrize("status", [400, 403, 404])
+def test_a_canary_that_is_turned_away_after_the_words_of_a_death_finds_nobody(status: int) -> None:
+    """However they came: in a stream, or as a 400."""
+    shut = Canary(ok=False, duration_s=0.1, status=status, error="Only these are allowed now:")
+    dead = ServerError("The model has crashed without additional information. (Exit code: 6)")
+    streamed = answer(complete=False, error=dead, error_in_stream=True)
+    for said in (streamed, http(400, dead.message), http(500, dead.message)):
+        verdict = judge(evidence(said, canary=shut, served_before=True, **BLIND))
+        assert (verdict.outcome, verdict.corroboration) == (Outcome.DEATH, Corroboration.PRESUMED)
+        assert dead.message in verdict.reason
+        assert judge(evidence(said, canary=shut, **BLIND)).outcome is Outcome.INFRA, "it never was let in"
 
 
 def test_after_an_engines_own_error_only_words_say_that_nobody_is_there() -> None:
@@ -600,6 +744,39 @@ def test_a_door_that_is_shut_to_longer_prompts_alone_measures_them(status: int, 
     assert (first.unusable, first.next_step) == (True, "give a valid key")
 
 
+@pytest.mark.parametrize(
+    ("message", "outcome"),
+    [
+        ("[metal::malloc] Attempting to allocate 27000000000 bytes which is greater than the maximum", Outcome.ERROR),
+        ("[broadcast_shapes] Shapes (1,32,300000,128) and (1,32,262144,128) cannot be broadcast.", Outcome.ERROR),
+        ("Not Found", Outcome.INFRA),
+        ("The model `tiny` does not exist.", Outcome.INFRA),
+        ("no Route matched with those values", Outcome.INFRA),
+    ],
+)
+def test_a_404_that_names_nothing_missing_is_the_engines_own_failure(message: str, outcome: Outcome) -> None:
+    """mlx_lm.server says 404 of every exception."""
+    reply = replace(http(404), error=server_error({"error": message}))
+    seen = evidence(reply, proxy=proxies.sign(reply), **BLIND)
+    assert judge(seen).outcome is outcome
+    assert judge(replace(seen, baseline=None)).outcome is Outcome.INFRA, "at first it may be the model's name"
+    if outcome is Outcome.ERROR:
+        gone = replace(seen, canary=CANARY_REFUSED, health_after=(GONE,))
+        assert judge(gone).outcome is Outcome.DEATH
+
+
+def test_a_canary_that_gets_a_failure_behind_a_404_is_not_turned_away() -> None:
+    reply = http(404, "[METAL] Command buffer execution failed: Insufficient Memory")
+    sick = Canary(ok=False, duration_s=0.1, status=404, error="[METAL] Insufficient Memory")
+    verdict = judge(evidence(reply, proxy=proxies.sign(reply), canary=sick, **BLIND))
+    assert (verdict.outcome, verdict.corroboration) == (Outcome.DEATH, Corroboration.PRESUMED)
+
+
+def test_a_404_in_words_of_a_failure_is_one_from_the_first_prompt_on() -> None:
+    reply = http(404, "Command buffer execution failed: Insufficient Memory")
+    assert judge(evidence(reply, proxy=proxies.sign(reply), baseline=None)).outcome is Outcome.ERROR
+
+
 def test_a_filter_is_infra_and_says_what_it_said() -> None:
     sign = ProxySign("blocked", "a proxy", "try another --content")
     verdict = judge(evidence(http(400, "violates our content policy"), proxy=sign))
@@ -646,6 +823,39 @@ def test_streams_cut_at_a_near_constant_time_are_a_proxys_deadline() -> None:
     assert judge(evidence(cut, recent_cuts_s=(60.0, 60.1), **REBORN)).outcome is Outcome.DEATH
 
 
+PLAIN_500 = Reply(sent=True, status=500, complete=True, excerpt="Internal Server Error", ended_s=4.01)
+TICKS: dict[str, object] = {"recent_cuts_s": (4.01, 4.02), "cut_lengths": (7000, 8400)}
+
+
+@pytest.mark.parametrize("seen", [{}, BLIND])
+@pytest.mark.parametrize("reply", [PLAIN_500, http(500, "Internal Server Error", ended_s=4.01)])
+def test_what_fails_at_the_same_tick_at_any_length_is_a_proxys_deadline(reply: Reply, seen: dict[str, object]) -> None:
+    verdict = judge(evidence(reply, **TICKS, **seen))
+    assert (verdict.outcome, "gives up at 4 s" in verdict.next_step) == (Outcome.INFRA, True)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"recent_cuts_s": (4.01,)},  # twice is chance
+        {"recent_cuts_s": (4.01, 4.2)},
+        {"recent_cuts_s": (3.6, 4.01)},
+        {"cut_lengths": (7990, 8010)},  # what is alike takes as long
+        {"reply": replace(PLAIN_500, ended_s=4.5), "recent_cuts_s": (4.5, 4.5)},  # clocks strike at whole seconds
+        {"reply": replace(PLAIN_500, ended_s=0.5), "recent_cuts_s": (0.5, 0.5)},
+        {"reply": http(500, "index 262144 is out of bounds", ended_s=4.01)},  # it says of what it failed
+    ],
+)
+def test_what_fails_at_one_place_in_the_prompt_fails_after_one_time_too(change: dict[str, object]) -> None:
+    asked = {"reply": PLAIN_500, **TICKS, **BLIND, **change}
+    assert judge(evidence(asked.pop("reply"), **asked)).outcome is Outcome.ERROR  # type: ignore[arg-type]
+
+
+def test_what_may_be_a_death_is_no_clocks_doing() -> None:
+    for change in (REBORN, {"canary": CANARY_500, **BLIND}, {"health_after": (GREEN, RED, GREEN), **BLIND}):
+        assert judge(evidence(PLAIN_500, **TICKS, **change)).outcome is Outcome.DEATH
+
+
 @pytest.mark.parametrize("fault", [Fault.NO_ROUTE, Fault.TLS, Fault.PROXY])
 def test_a_way_that_is_closed_is_infra(fault: Fault) -> None:
     verdict = judge(evidence(Reply(sent=False, fault=fault, fault_text="nope")))
@@ -684,8 +894,11 @@ def test_a_503_that_nothing_vouches_for_is_not_busy() -> None:
 @pytest.mark.parametrize("status", [401, 403, 404])
 @pytest.mark.parametrize("reply", [answer(), http(500)], ids=["pass", "failure"])
 def test_a_canary_that_is_turned_away_tells_nothing_of_the_engine(reply: Reply, status: int) -> None:
-    verdict = judge(evidence(reply, canary=Canary(ok=False, duration_s=0.1, status=status, error="expired")))
-    assert (verdict.outcome, verdict.unusable, verdict.deaths) == (Outcome.INFRA, True, 0)
+    shut = Canary(ok=False, duration_s=0.1, status=status, error="expired")
+    for served in (False, status != 404):
+        verdict = judge(evidence(reply, canary=shut, served_before=served, **BLIND))
+        assert (verdict.outcome, verdict.unusable, verdict.deaths) == (Outcome.INFRA, True, 0)
+    assert judge(evidence(reply, canary=shut, served_before=True)).outcome is Outcome.INFRA, "the same process goes on"
 
 
 def test_a_canary_that_gets_a_400_from_a_crashed_engine_is_not_turned_away() -> None:
@@ -714,7 +927,34 @@ def test_a_cold_prompt_that_came_out_of_a_cache_shows_nothing() -> None:
     verdict = judge(evidence(cached))
     assert (verdict.outcome, "begins anew" in verdict.next_step) == (Outcome.ABANDONED, True)
     assert judge(evidence(cached, spec=replace(SPEC, cache="warm"))).outcome is Outcome.PASS
+    assert judge(evidence(cached, resent=True)).outcome is Outcome.PASS
     assert judge(evidence(answer(usage=Usage(8000, 32, cached_tokens=16)))).outcome is Outcome.PASS
+
+
+def read(hits: float, queries: float | None, prompts: float, done: float = 5.0) -> Scrape:
+    return scrape(done=done, prefix_hits=hits, prefix_queries=queries, prompt_tokens=prompts)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "change", "outcome"),
+    [
+        (read(0, 900, 900), read(7900, 8900, 8900), {}, Outcome.ABANDONED),
+        (read(0, None, 900), read(7900, None, 1000), {}, Outcome.ABANDONED),  # llama.cpp: prompt tokens read anew
+        (read(0, 900, 900), read(16, 8900, 8900), {}, Outcome.PASS),
+        (read(0, 900, 900), read(7900, 16900, 16900), {}, Outcome.PASS),  # somebody else's prompt was looked up too
+        (read(0, None, 900), read(7900, None, 8900), {}, Outcome.PASS),
+        (read(0, 900, 900), read(7900, 8900, 8900, done=9), {}, Outcome.PASS),  # contended
+        (read(0, 900, 900), read(7900, 8900, 8900), {"companions": 1}, Outcome.PASS),
+        (read(0, 900, 900), read(7900, 8900, 8900), {"others_seen": True}, Outcome.PASS),
+        (read(0, 900, 900), read(7900, 8900, 8900), {"replicas": True}, Outcome.PASS),
+        (read(9000, 900, 900), read(0, 8900, 8900), {"replicas": True}, Outcome.PASS),
+    ],
+)
+def test_counters_tell_of_a_cache_where_the_usage_does_not_and_nobody_else_was_read(
+    before: Scrape, after: Scrape, change: dict[str, object], outcome: Outcome
+) -> None:
+    verdict = judge(evidence(before=before, after=after, **change))
+    assert verdict.outcome is outcome
 
 
 def test_interrupted_is_abandoned() -> None:
@@ -786,7 +1026,31 @@ def test_judge_is_total_and_a_pass_is_never_called_without_a_singing_canary(
         assert canary is None or canary.ok
 
 
-# --- our own absence, and a supervisor's hand ---
+# --- our own absence, our own network, and a supervisor's hand ---
+
+
+NO_ROUTE = Canary(ok=False, duration_s=0.1, fault="no_route")
+
+
+@pytest.mark.parametrize(
+    ("change", "outcome"),
+    [
+        ({}, Outcome.ABANDONED),  # the network is back already
+        ({"canary": NO_ROUTE, **BLIND}, Outcome.ABANDONED),
+        ({"canary": Canary(ok=False, duration_s=0.1, fault="network"), **BLIND}, Outcome.ABANDONED),
+        ({"canary": None, **BLIND}, Outcome.ABANDONED),
+        (REBORN, Outcome.DEATH),  # the host was restarted
+        ({"canary": CANARY_500, **BLIND}, Outcome.DEATH),
+        ({"canary": CANARY_REFUSED, "health_after": (GONE,), **BLIND}, Outcome.DEATH),
+    ],
+)
+def test_a_network_that_went_away_under_a_read_is_no_death_by_itself(
+    change: dict[str, object], outcome: Outcome
+) -> None:
+    lost = Reply(sent=True, fault=Fault.NETWORK, fault_text="[Errno 100] Network is down", ended_s=9.0)
+    verdict = judge(evidence(lost, **change))
+    assert (verdict.outcome, verdict.deaths) == (outcome, int(outcome is Outcome.DEATH))
+    assert "Network is down" in verdict.reason
 
 
 def test_a_line_that_went_dead_while_we_were_away_is_no_evidence() -> None:
@@ -830,6 +1094,15 @@ def test_a_gateway_that_asked_more_than_once_hides_what_became_of_ours(headers: 
     assert words in verdict.reason
     seen_dead = judge(evidence(replace(answer(), headers=headers), baseline=Baseline(deployment="first"), **REBORN))
     assert seen_dead.outcome is Outcome.DEATH
+
+
+def test_a_failure_says_how_often_a_gateway_asked() -> None:
+    lost = replace(http(503, "upstream connect error"), headers={"x-envoy-attempt-count": "4"})
+    verdict = judge(evidence(lost, canary=CANARY_500, **BLIND))
+    assert verdict.outcome is Outcome.DEATH
+    assert "asked again (x-envoy-attempt-count: 4)" in verdict.reason
+    once = replace(lost, headers={"x-envoy-attempt-count": "1"})
+    assert "attempt" not in judge(evidence(once, canary=CANARY_500, **BLIND)).reason
 
 
 def test_a_redirect_of_one_prompt_alone_is_a_deadline() -> None:
@@ -922,6 +1195,120 @@ def test_the_word_of_a_gateway_is_taken_once() -> None:
 def test_what_is_more_than_a_word_is_believed_again_and_again(reply: Reply, more: dict[str, object]) -> None:
     verdict = judge(evidence(reply, overload_s=0.0, took_its_word=True, **more))
     assert (verdict.outcome, verdict.its_word) == (Outcome.BUSY, False)
+
+
+# --- a canary that does not come to the engine ---
+
+COOLDOWN = Canary(ok=False, duration_s=0.1, status=429, error="No deployments available", busy=True, let_down=True)
+RATE = Canary(ok=False, duration_s=0.1, status=429, error="Rate limit reached", busy=True, wait_s=7.0)
+FELL_BACK = Canary(ok=False, duration_s=0.1, status=200, instead="it fell back (x: 1)", let_down=True)
+ASKED_AGAIN = Canary(ok=False, duration_s=0.1, status=200, instead="it asked again (x: 1)")
+LOST_ROUTE = Canary(ok=False, duration_s=0.1, status=404, error="404 page not found")
+LOST_MODEL = Canary(ok=False, duration_s=0.1, status=400, error="The model `m` does not exist")
+CLEAN_400: dict[str, object] = {"reply": http(400, "too long"), "refusal": Refusal("too long")}
+SERVED: dict[str, object] = {"served_before": True, **BLIND}
+GOOD_OR_REFUSED = pytest.mark.parametrize("seen", [{"reply": answer()}, CLEAN_400], ids=["good", "refused"])
+
+
+def after(canary: Canary, *drained: Canary, **more: Any) -> Evidence:
+    """The evidence of `reply`, and of a canary that was asked again after each of the `drained` ones."""
+    return evidence(more.pop("reply"), canary=canary, drained=drained, **more)
+
+
+@GOOD_OR_REFUSED
+@pytest.mark.parametrize("canary", [COOLDOWN, FELL_BACK, LOST_ROUTE, LOST_MODEL])
+def test_who_is_before_an_engine_that_served_says_that_it_failed_him(seen: dict[str, Any], canary: Canary) -> None:
+    verdict = judge(after(canary, **seen, **SERVED))
+    assert (verdict.outcome, verdict.corroboration, verdict.deaths) == (Outcome.DEATH, Corroboration.PRESUMED, 1)
+    never = judge(after(canary, **seen, **BLIND))
+    assert (never.outcome, never.deaths) == (Outcome.INFRA, 0), "it was not seen to serve"
+    lives = judge(after(canary, **seen, served_before=True))
+    assert (lives.outcome, lives.deaths) == (Outcome.INFRA, 0), "the process is there, and nobody sees whether it works"
+
+
+@GOOD_OR_REFUSED
+@pytest.mark.parametrize("first", [COOLDOWN, FELL_BACK])
+def test_who_sings_after_a_cooldown_may_be_the_next_life(seen: dict[str, Any], first: Canary) -> None:
+    late = after(SINGS, first, **seen, **SERVED)
+    assert judge(late).corroboration is Corroboration.PRESUMED
+    assert judge(replace(late, served_before=False)).outcome in {Outcome.PASS, Outcome.REJECTED}
+    assert judge(after(SINGS, first, **seen, served_before=True)).outcome in {Outcome.PASS, Outcome.REJECTED}
+
+
+def test_where_probe_and_canary_are_answered_by_a_fallback_the_engine_is_gone() -> None:
+    fell_back = answer(headers={"x-litellm-attempted-fallbacks": "1"})
+    assert judge(after(FELL_BACK, reply=fell_back, **SERVED)).corroboration is Corroboration.PRESUMED
+    assert judge(after(SINGS, reply=fell_back, **SERVED)).outcome is Outcome.INFRA, "a window may be too small for it"
+
+
+@GOOD_OR_REFUSED
+def test_a_canary_that_a_gateway_sent_more_than_once_shows_nothing(seen: dict[str, Any]) -> None:
+    for unclear in (after(ASKED_AGAIN, **seen, **SERVED), after(SINGS, ASKED_AGAIN, **seen, **SERVED)):
+        verdict = judge(unclear)
+        assert (verdict.outcome, verdict.deaths, verdict.unusable) == (Outcome.INFRA, 0, False)
+        assert "retries" in verdict.next_step
+    assert judge(after(SINGS, ASKED_AGAIN, **seen)).outcome in {Outcome.PASS, Outcome.REJECTED}
+
+
+@pytest.mark.parametrize("reply", [answer(), http(400, "too long"), http(500), http(429)])
+def test_nothing_rests_on_a_canary_that_stays_busy(reply: Reply) -> None:
+    overload_s = 0.0 if reply.status == 429 else None
+    verdict = judge(after(RATE, reply=reply, overload_s=overload_s, **SERVED))
+    assert (verdict.outcome, verdict.deaths, verdict.unusable) == (Outcome.INFRA, 0, False)
+    assert "the canary got HTTP 429: Rate limit reached" in verdict.reason
+    assert "a rate" in verdict.next_step
+    lives = judge(after(RATE, reply=reply, overload_s=overload_s))
+    assert lives.outcome not in {Outcome.INFRA, Outcome.DEATH}, "the same process went on"
+    assert judge(after(SINGS, RATE, reply=reply, overload_s=overload_s, **SERVED)).outcome is lives.outcome
+
+
+def test_what_a_canary_has_waited_for_is_not_waited_for_again() -> None:
+    busy = after(SINGS, RATE, reply=http(429), overload_s=7.0, **SERVED)
+    assert [judge(replace(busy, drained=drained)).retry_after_s for drained in ((), (RATE,))] == [7.0, 0.0]
+
+
+def test_a_canary_that_is_told_to_come_back_much_later_is_busy() -> None:
+    verdict = judge(after(replace(RATE, wait_s=3600.0), reply=answer(), **SERVED))
+    assert (verdict.outcome, verdict.retry_after_s) == (Outcome.BUSY, 3600.0)
+
+
+def test_a_busy_canary_after_health_went_down_is_no_proof_of_life() -> None:
+    went_down = after(RATE, reply=answer(), health_after=(GREEN, RED), **SERVED)
+    assert judge(went_down).corroboration is Corroboration.PRESUMED
+
+
+@pytest.mark.parametrize("canary", [COOLDOWN, FELL_BACK, RATE, LOST_ROUTE])
+def test_an_engine_that_hung_and_is_not_heard_again_is_wedged(canary: Canary) -> None:
+    hung = judge(after(canary, reply=Reply(sent=True, ended_s=60.0), hung=True, **SERVED))
+    assert (hung.outcome, hung.wedged) == (Outcome.HANG, True)
+    assert judge(after(SINGS, canary, reply=Reply(sent=True), hung=True, **SERVED)).wedged is False
+
+
+@pytest.mark.parametrize(
+    ("canary", "outcome"), [(COOLDOWN, Outcome.HANG), (RATE, Outcome.INFRA), (LOST_ROUTE, Outcome.DEATH)]
+)
+def test_a_deadlines_answer_blames_no_timeout_where_nobody_is_heard_again(canary: Canary, outcome: Outcome) -> None:
+    sign = ProxySign("deadline", "litellm", "raise request_timeout")
+    late = Reply(sent=True, status=408, complete=True, ended_s=60.0)
+    verdict = judge(after(canary, reply=late, proxy=sign, **SERVED))
+    assert (verdict.outcome, "request_timeout" in verdict.next_step) == (outcome, False)
+
+
+@pytest.mark.parametrize("canary", [SINGS, COOLDOWN])
+def test_a_cooldown_that_the_probe_finds_may_be_its_own_doing(canary: Canary) -> None:
+    """A gateway that asks again runs into the cooldown that the first death was the reason of."""
+    said = "No deployments available for selected model, Try again in 5 seconds. cooldown_list=['ab12']"
+    cold = evidence(http(429, said), overload_s=0.0, canary=canary, **SERVED)
+    assert judge(cold).corroboration is Corroboration.PRESUMED
+    assert judge(replace(cold, before=scrape(), settled=scrape(done=7))).outcome is Outcome.BUSY
+    rate = http(429, said.replace("'ab12'", ""))
+    assert judge(evidence(rate, overload_s=0.0, **SERVED)).outcome is Outcome.BUSY, "it has let nobody alone"
+    assert judge(evidence(http(429, said), overload_s=0.0, **BLIND)).outcome is Outcome.BUSY, "it never served"
+
+
+def test_an_engines_error_with_a_cooldown_after_it_is_an_error_where_it_sings_again() -> None:
+    assert judge(after(SINGS, COOLDOWN, reply=http(500), **SERVED)).outcome is Outcome.ERROR
+    assert judge(after(COOLDOWN, reply=http(500), **SERVED)).outcome is Outcome.DEATH
 
 
 # --- a body that is not taken ---

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import reduce
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -100,11 +101,31 @@ def test_the_deadline_stays_within_its_bounds(passes: list[tuple[int, float]], l
     assert 60 <= standing.deadline_s(length, 600) <= 600
 
 
+def test_what_is_late_for_a_canary_is_told_by_the_slowest_of_several() -> None:
+    standing = Standing().after(seen(10, canary_s=0.3))
+    assert standing.slowest_canary_s is None
+    for canary_s in (0.1, None, 0.2):
+        standing = standing.after(seen(10, canary_s=canary_s))
+    assert standing.slowest_canary_s == 0.3
+
+
+def test_what_takes_long_is_predicted_from_what_is_shorter() -> None:
+    standing = Standing().after(seen(100, duration_s=2.0))
+    assert (standing.predicted_s(99), standing.predicted_s(100), standing.predicted_s(200)) == (None, 2.0, 8.0)
+
+
 def test_of_cuts_those_are_kept_that_tell_whether_all_are_alike() -> None:
     standing = Standing()
     for cut_s in (60.0, 60.0, 60.0, 90.0, 60.0, 60.0, 60.0):
         standing = standing.after(seen(10, Outcome.ERROR, cut_s=cut_s))
     assert standing.cuts_s == (60.0, 60.0, 60.0, 90.0)
+
+
+def test_how_far_the_lengths_of_cuts_lie_apart_is_kept() -> None:
+    standing = Standing().after(seen(5, cut_s=None))
+    for length in (30, 10, 20):
+        standing = standing.after(seen(length, Outcome.ERROR, cut_s=60.0))
+    assert standing.cut_lengths == (10, 30)
 
 
 def test_each_mode_has_its_own_offset_and_yardstick() -> None:
@@ -164,6 +185,21 @@ def test_metrics_that_missed_one_good_answer_are_trusted_no_more_and_others_are_
     assert (standing.counted, standing.others_seen) == (False, True)
 
 
+def test_streams_that_never_told_a_count_are_known_by_the_first_good_one() -> None:
+    silent = seen(64, role=Role.BASELINE, length_source="inferred")
+    assert not Standing().after(silent).streams_tell
+    assert not Standing().after(silent).after(seen(65, role=Role.BASELINE)).streams_tell
+    assert Standing().after(seen(65, role=Role.BASELINE)).after(silent).streams_tell
+    whole = replace(silent, spec=replace(silent.spec, stream=False))
+    assert Standing().after(whole).streams_tell
+
+
+def test_the_least_limit_that_a_refusal_told_is_kept() -> None:
+    told = [None, 8_192, 5_994, None, 8_192]
+    standing = reduce(Standing.after, [seen(9_000, Outcome.REJECTED, refusal_limit=each) for each in told], Standing())
+    assert standing.refused_limit == 5_994
+
+
 def test_the_longest_whole_answer_and_the_least_clamp_are_kept() -> None:
     standing = Standing()
     for one in (
@@ -194,3 +230,10 @@ def test_a_word_of_overload_is_taken_once_more_of_less_and_of_no_more() -> None:
     assert not standing.after(seen(4999)).took_its_word(ProbeSpec(9000, 8, Role.SEARCH, "")), "as much has passed"
     beside = ProbeSpec(4000, 8, Role.SEARCH, "", companions=(4000,))
     assert standing.took_its_word(beside), "companions are in flight too"
+
+
+def test_an_engine_that_was_busy_and_whose_canary_sang_served() -> None:
+    """So what is refused right after it is somebody's death."""
+    served = [Outcome.PASS, Outcome.BUSY, Outcome.INFRA, Outcome.ABANDONED]
+    assert [Standing().after(seen(9000, outcome)).served for outcome in served] == [True, True, False, False]
+    assert not Standing().after(seen(9000, Outcome.BUSY, deaths=1)).served

@@ -106,12 +106,34 @@ def test_errors_in_other_shapes_are_seen() -> None:
         (b'data: "RuntimeError: bad index"\n\n', '"RuntimeError: bad index"'),
         (b"data: torch.OutOfMemoryError: no room\n\n", "torch.OutOfMemoryError: no room"),
         (b'error: {"code": 500, "message": "boom", "type": "server_error"}\n\n', "boom"),  # llama.cpp
+        (b"data: Prompt sequence length is greater than 8192\n\n", "Prompt sequence length is greater than 8192"),
+        (b'data: {"text": "NETWORK ERROR (boom)", "error_code": 50001}\n\n', "NETWORK ERROR (boom)"),  # FastChat
+        (b'data: {"errors": [{"message": "AiError: boom", "code": 5021}], "result": {}}\n\n', "AiError: boom"),
+        (
+            b'event: error\n: "Stream ended before generation completed"\n\n',
+            '"Stream ended before generation completed"',
+        ),
+        (b'{"error": "model runner has unexpectedly stopped"}\n', "model runner has unexpectedly stopped"),  # Ollama
     ],
 )
 def test_an_error_in_plain_words_is_an_error_and_ends_the_stream(said: bytes, message: str) -> None:
     reply = read(token("a") + said + token("b", "length") + DONE)
     assert reply.error is not None
     assert (reply.error.message, reply.error_in_stream, reply.complete, reply.text) == (message, True, False, "a")
+
+
+def test_a_bare_error_that_no_line_break_ends_is_read_at_the_end() -> None:
+    reply = read(token("a") + b'{"object": "error", "message": "boom", "code": 400}')
+    assert reply.error is not None
+    assert (reply.error.message, reply.error_in_stream) == ("boom", True)
+    assert read(token("a", "length") + DONE + b'{"error": "late"}').error is None
+    assert read(token("a") + b'{"error": "half', ended=False, fault=Fault.CUT).error is None
+
+
+def test_what_may_hold_errors_and_holds_none_is_no_error() -> None:
+    told = {"text": "a", "error_code": 0, "errors": []}
+    assert read(event({"choices": [{"text": "a", "finish_reason": "length"}], **told}) + DONE).complete
+    assert read(json.dumps(told).encode(), JSON).error is None
 
 
 @pytest.mark.parametrize(
@@ -183,6 +205,15 @@ def test_an_error_in_the_choice_is_an_error_whatever_came_before_it(choice: dict
         reply = read(said, kind)
         assert reply.error is not None
         assert reply.error.message == message
+
+
+@pytest.mark.parametrize("part", ["text", "delta", "message"])
+def test_the_text_of_a_failed_answer_is_shown_where_it_says_why(part: str) -> None:
+    why = "internal error happened, status code ResponseType.INTERNAL_ENGINE_ERROR"
+    said = why if part == "text" else {"content": why}
+    reply = read(event({"choices": [{part: said, "finish_reason": "error"}]}))
+    assert reply.error is not None
+    assert reply.error.message == f"the answer ended with finish_reason error: {why}"
 
 
 def test_a_finish_reason_of_another_shape_is_no_error() -> None:

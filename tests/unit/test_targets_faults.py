@@ -67,6 +67,28 @@ def test_a_failed_connect_is_told_by_its_cause(cause: BaseException, fault: Faul
     assert fault_of(connect_error(wrapped)) is fault
 
 
+@pytest.mark.parametrize("kind", [httpx.ReadError, httpx.WriteError, httpx.CloseError])
+@pytest.mark.parametrize(
+    ("number", "fault"),
+    [
+        (errno.ENETDOWN, Fault.NETWORK),
+        (errno.ENETUNREACH, Fault.NETWORK),
+        (errno.EHOSTUNREACH, Fault.NETWORK),
+        (errno.ETIMEDOUT, Fault.NETWORK),  # the kernel gave up, not we
+        (errno.ECONNRESET, Fault.RESET),
+        (errno.EPIPE, Fault.RESET),
+    ],
+)
+def test_a_network_that_is_down_is_no_reset_by_the_peer(
+    kind: type[httpx.RequestError], number: int, fault: Fault
+) -> None:
+    error = kind("broken")
+    error.__cause__ = OSError(number, "broken")
+    assert fault_of(error) is fault
+    assert not Fault.NETWORK.lost
+    assert not Fault.NETWORK.nothing_sent
+
+
 def test_causes_in_a_circle_end() -> None:
     one, two = OSError("one"), OSError("two")
     one.__cause__, two.__cause__ = two, one

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from targets.gateways import asked_again, deployment
+from targets.base import Reply
+from targets.gateways import asked_again, deployment, fell_back, stranger
 
 
 @pytest.mark.parametrize(
@@ -32,3 +33,22 @@ def test_no_header_makes_it_fail(value: str) -> None:
     words = asked_again({"x-litellm-attempted-retries": value})
     assert words is None or len(words) < 80
     assert len(deployment({"x-litellm-model-id": value})) <= 64
+
+
+@pytest.mark.parametrize(
+    ("reply", "who", "fell"),
+    [
+        (Reply(sent=True), None, False),
+        (Reply(sent=True, model="hosted_vllm/M", headers={"x-litellm-model-id": "first"}), None, False),
+        (Reply(sent=True, model="other"), "other answered in the place of m", True),
+        (Reply(sent=True, headers={"x-litellm-model-id": "b"}), "deployment b answered in the place of first", False),
+        (Reply(sent=True, headers={"x-litellm-attempted-fallbacks": "1"}), None, True),
+    ],
+)
+def test_who_answers_in_anothers_place_is_told_and_whether_that_failed(
+    reply: Reply, who: str | None, fell: bool
+) -> None:
+    assert stranger(reply, ["m"], "first") == who
+    assert fell_back(reply, ["m"]) is fell
+    assert stranger(reply, ["", "m", "Other"], "") is None, "it has these names too"
+    assert stranger(reply, ["", ""], "") is None, "nobody was known"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -107,7 +108,7 @@ def test_llamacpp_marks_its_start_in_a_header() -> None:
     assert seen.starts == {"process-start-time-unix": 468379021}
     assert (seen.running, seen.waiting, seen.heartbeat, seen.prompt_tokens) == (1, 2, 28, 43)
     assert seen.draft == DraftCounts(11, 31, 31, (11,))
-    assert "llamacpp:n_tokens_max" in seen.monotone
+    assert {"llamacpp:prompt_tokens_total", "llamacpp:n_decode_total"} <= set(seen.monotone)
 
 
 def test_sglang_and_lmdeploy_are_known() -> None:
@@ -153,6 +154,35 @@ def test_what_is_declared_a_gauge_may_fall_whatever_it_is_called() -> None:
     assert declared is not None
     assert plain is not None
     assert (dict(declared.monotone), dict(plain.monotone)) == ({}, {name: 5.0})
+
+
+def test_an_average_that_is_declared_a_counter_may_fall() -> None:
+    """llama.cpp declares so how many slots were busy per decode: it falls wherever one request follows several."""
+    name = "llamacpp:n_busy_slots_per_decode"
+    looks = [scrape(f"# TYPE {name} counter\n{name} {value}\n{LLAMACPP}", {}, 0.0) for value in (1.52, 1.48)]
+    before, after = looks
+    assert before is not None
+    assert after is not None
+    assert name not in before.monotone
+    assert restarted(before, after) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "declared", "monotone"),
+    [
+        ("vllm:prompt_tokens_total", "counter", True),
+        ("vllm:prompt_tokens", "counter", True),  # listed
+        ("tgi_request_count", "counter", True),
+        ("vllm:acceptance_rate", "counter", False),
+        ("sglang:cache_hit_ratio", "counter", False),
+        ("llamacpp:n_tokens_max", "counter", False),
+        ("tgi_request_count", "gauge", False),
+    ],
+)
+def test_a_counter_is_one_by_its_declaration_and_by_its_name(name: str, declared: str, monotone: bool) -> None:
+    seen = scrape(f"# TYPE {name} {declared}\n{name} 5\n", {}, 0.0)
+    assert seen is not None
+    assert (name in seen.monotone) == monotone
 
 
 def test_only_who_counts_an_engines_work_goes_on_for_it() -> None:

@@ -136,6 +136,41 @@ def test_a_job_that_is_not_done_is_a_deadline_though_it_comes_as_a_200(status: s
     assert sign(replace(job, text="an answer", events=1)) is None
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "litellm.APIConnectionError: Hosted_vllmException - Timeout on reading data from socket. Received Model",
+        "litellm.Timeout: APITimeoutError - Request timed out.",
+        "HTTPConnectionPool(host='e', port=8000): Read timed out. (read timeout=60)",
+        "rpc error: code = DeadlineExceeded desc = context deadline exceeded",
+        "I/O error on POST request: java.net.SocketTimeoutException: Read timed out",
+        "net/http: request canceled (Client.Timeout exceeded while awaiting headers)",
+    ],
+)
+def test_whoever_says_that_he_stopped_waiting_gave_up_whatever_the_status(said: str) -> None:
+    whole = replace(replied(500, {}, f'{{"error":{{"message":"{said}"}}}}'), ended_s=4.0)
+    for reply in (whole, replace(whole, status=200, error_in_stream=True, complete=False)):
+        seen = sign(reply)
+        assert seen is not None
+        assert seen.kind == "deadline"
+    assert sign(replace(whole, ended_s=0.02)) is None, "nobody waited"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "RPC call to sample_tokens timed out.",
+        "timed out waiting for llama runner to start",
+        "Watchdog: request timed out",
+        "CUDA error: the launch timed out and was terminated",
+        "Connection timed out",
+    ],
+)
+def test_an_engines_own_clock_is_no_proxys(said: str) -> None:
+    seen = sign(replace(replied(500, {}, f'{{"error":{{"message":"{said}","code":500}}}}'), ended_s=60.0))
+    assert seen is None or seen.kind != "deadline"
+
+
 def test_no_status_is_no_sign() -> None:
     assert sign(Reply(True)) is None
 

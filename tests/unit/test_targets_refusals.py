@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from targets.base import Reply
 from targets.bodies import server_error
-from targets.refusals import overload, refusal
+from targets.refusals import in_cooldown, overload, refusal, vouches
 
 
 def replied(status: int, body: object, *, events: int = 0, headers: dict[str, str] | None = None) -> Reply:
@@ -76,6 +76,7 @@ NOT_BUSY = [
     (503, "upstream connect error or disconnect/reset before headers. reset reason: connection termination", {}),
     (503, "no healthy upstream", {"retry-after": "1"}),
     (503, openai("Loading model"), {}),
+    (429, openai("no healthy upstream"), {}),
     (503, {"error": "CB worker is dead and cannot accept request 5d9a: No requests can be scheduled"}, {}),
     (500, openai("overloaded"), {}),
     (200, {"choices": []}, {"retry-after": "1"}),
@@ -90,3 +91,37 @@ def test_busy_is_told_with_the_seconds_to_wait(status: int, body: object, header
 @pytest.mark.parametrize(("status", "body", "headers"), NOT_BUSY)
 def test_what_may_be_a_death_is_not_called_busy(status: int, body: object, headers: dict[str, str]) -> None:
     assert overload(replied(status, body, headers=headers)) is None
+
+
+LITELLM = "No deployments available for selected model, Try again in 5 seconds. Passed model=m. cooldown_list="
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "told"),
+    [
+        (429, openai(f"{LITELLM}['ab12']"), True),
+        (429, openai(f"{LITELLM}[]"), False),  # a rate of its router
+        (503, openai("Backend circuit breaker tripped"), True),
+        (503, openai("All keys are cooling down"), True),
+        (429, openai("No available providers"), True),
+        (429, openai("Rate limit reached for requests per minute"), False),
+        (429, openai("The queue is full: no more than 8 backends' worth of requests"), False),
+        (500, openai(f"{LITELLM}['ab12']"), False),
+    ],
+)
+def test_a_cooldown_is_no_overload_of_the_engine(status: int, said: object, told: bool) -> None:
+    assert in_cooldown(replied(status, said)) is told
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "its_own"),
+    [
+        (429, "", True),
+        (503, openai("The queue is full"), True),
+        (503, openai("Service Unavailable"), False),
+        (503, "overloaded", False),  # a page is nobody's word
+        (429, openai(f"{LITELLM}['ab12']"), False),
+    ],
+)
+def test_who_turns_a_request_away_vouches_for_an_engine_or_does_not(status: int, said: object, its_own: bool) -> None:
+    assert vouches(replied(status, said, headers={"retry-after": "2"})) is its_own

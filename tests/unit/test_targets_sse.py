@@ -20,7 +20,10 @@ def parse(data: bytes, cuts: list[int] | None = None) -> list[ServerSentEvent]:
 
 
 def by_the_book(data: bytes) -> list[ServerSentEvent]:
-    """The standard's algorithm over the whole text at once: slow, plain, and written without looking at ours."""
+    """The standard's algorithm over the whole text at once: slow, plain, and written without looking at ours.
+
+    But for one thing: a comment in an event of the name error is its data.
+    """
     text = data.decode("utf-8", "replace").removeprefix("\ufeff")
     lines = re.split("\r\n|\r|\n", text)[:-1]
     events, buffer, kind = [], "", ""
@@ -29,10 +32,10 @@ def by_the_book(data: bytes) -> list[ServerSentEvent]:
             if buffer:
                 events.append(ServerSentEvent(buffer[:-1], kind or "message"))
             buffer, kind = "", ""
-        elif ":" in line and not line.startswith(":"):
+        elif ":" in line and not (line.startswith(":") and kind != "error"):
             name, value = line.split(":", 1)
             value = value.removeprefix(" ")
-            buffer, kind = (buffer + value + "\n", kind) if name == "data" else (buffer, kind)
+            buffer, kind = (buffer + value + "\n", kind) if name in {"data", ""} else (buffer, kind)
             kind = value if name == "event" else kind
         elif line == "data":
             buffer += "\n"
@@ -88,6 +91,19 @@ def test_a_crlf_that_is_cut_in_two_ends_one_line() -> None:
 
 def test_an_event_is_told_as_soon_as_a_cr_ends_it() -> None:
     assert SseParser().feed(b"data: a\r\r") == [ServerSentEvent("a")]
+
+
+def test_json_on_a_line_of_its_own_is_an_event() -> None:
+    assert parse(b'data: a\n\n{"error": "b"}\n') == [ServerSentEvent("a"), ServerSentEvent('{"error": "b"}')]
+    parser = SseParser()
+    assert parser.feed(b'{"error": "b"}') == []
+    assert parser.end() == [ServerSentEvent('{"error": "b"}')]
+
+
+def test_an_unfinished_line_of_the_standards_kind_is_none_at_the_end() -> None:
+    parser = SseParser()
+    assert parser.feed(b'data: {"error": "b"}') == []
+    assert parser.end() == []
 
 
 def test_invalid_utf8_becomes_replacement_characters_also_over_a_split() -> None:

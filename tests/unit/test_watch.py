@@ -12,7 +12,7 @@ from fuzzer.model import Settings
 from fuzzer.probe import look_again
 from fuzzer.rig import Rig
 from fuzzer.standing import Standing
-from fuzzer.watch import Pulse, watch
+from fuzzer.watch import Pulse, asleep_s, watch
 from targets.base import Health
 from targets.scrape import Scrape
 
@@ -56,6 +56,24 @@ def test_a_night_asleep_moves_every_deadline_by_a_night() -> None:
     assert not pulse.hung(60, 600)
     looking(pulse, clock, 1)
     assert pulse.hung(60, 600), "awake, the deadline holds again"
+
+
+def test_a_machine_that_sleeps_is_away_though_its_clock_stands_still() -> None:
+    clock, asleep = Clock(), Clock(3.0)
+    pulse = Pulse(clock.now, clock, asleep)
+    looking(pulse, clock, 10)
+    asleep.now += 3600
+    looking(pulse, clock, 1)
+    assert pulse.away_s == pytest.approx(3601)
+    looking(pulse, clock, 60)
+    assert pulse.away_s == pytest.approx(3601), "it slept once"
+    assert pulse.elapsed() == pytest.approx(70)
+
+
+def test_how_long_this_machine_slept_is_told_by_two_clocks() -> None:
+    slept = asleep_s()
+    assert slept > -0.001
+    assert asleep_s() - slept < 1
 
 
 def test_a_token_now_and_then_is_progress() -> None:

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from fuzzer.wording import SHOWN_CHARS, refuses_by_failure, says_dead, tells_of_length, words
+from fuzzer.wording import (
+    SHOWN_CHARS,
+    is_in_nobodys_words,
+    names_one_of,
+    refuses_by_failure,
+    says_dead,
+    tells_of_length,
+    words,
+)
 from targets.base import Reply, ServerError
 
 DEATHS = [
@@ -32,6 +40,25 @@ DEATHS = [
     "[address=0.0.0.0:41871, pid=812] Remote server 0.0.0.0:41871 closed",
     "Server disconnected without sending a response.",
     "peer closed connection without sending complete message body (incomplete chunked read)",
+    "read tcp 127.0.0.1:5->127.0.0.1:6: wsarecv: An existing connection was forcibly closed by the remote host.",
+    "write tcp 127.0.0.1:5->127.0.0.1:6: write: broken pipe",
+    "Response payload is not completed: <TransferEncodingError>",
+    "Cannot connect to host 10.0.0.1:8000 ssl:default [Connect call failed]",
+    "error sending request for url (http://10.0.0.1:8000/v1/completions)",
+    "connection closed before message completed",
+    "Connection prematurely closed BEFORE response",
+    "Background loop has errored already.",
+    "Engine loop is not running. Inspect the stacktrace to find the original error",
+    "no responders: no responders",
+    "vk::DeviceLostError",
+    "Channel Error",
+    "Model unloaded.",
+    "MQLLMEngine is dead",
+    "upstream command exited prematurely",
+    "function was terminated by signal SIGABRT",
+    "Task exited with return code -9",
+    "OOMKilled",
+    "GGML_ASSERT(x) failed",
 ]
 FAILURES = [
     "CUDA out of memory. Tried to allocate 2.00 GiB",
@@ -43,6 +70,8 @@ FAILURES = [
     "AssertionError",
     "Traceback (most recent call last)",
     "NCCL timeout",
+    "clFlush, error code: -5 CL_OUT_OF_RESOURCES",
+    "index out of range in self",
 ]
 LENGTHS = [
     "Input too big",
@@ -51,14 +80,25 @@ LENGTHS = [
     "maximum of 4096",
     "prompt exceeds what we take",
     "it does not fit the context",
+    "List should have at most 7999 items",
+    "zu lang",
+    "La requête dépasse ce qui est permis",
+    "demasiado largo",
+    "слишком много",
+    "输入过长",
+    "長すぎます",
+    "길이 초과",
 ]
 ALIVE = [
     "failed to parse request body: unexpected EOF",
     "rpc error: code = Unavailable desc = queue full",
     "the process takes at most 4096 tokens",
     "the pod has 2 containers",
+    "the model is running",
+    "could not connect the dots",
+    "failed to forward the batch",
 ]
-NEITHER = ["zu lang", "nope", "temperature must be non-negative", "Token id 7 is out of vocabulary", ""]
+NEITHER = ["nope", "Bad Request", "temperature must be non-negative", "Token id 7 is out of vocabulary", ""]
 
 
 def said(message: str, kind: str | None = None) -> Reply:
@@ -98,6 +138,20 @@ def test_words_about_a_length_are_about_no_failure(message: str) -> None:
 def test_other_words_are_about_neither(message: str) -> None:
     assert not tells_of_length(said(message))
     assert not refuses_by_failure(said(message))
+
+
+@pytest.mark.parametrize(
+    ("message", "nobodys"),
+    [("", True), ("Internal Server Error", True), ("error", True), ("IndexError", False), ("CUDA error", False)],
+)
+def test_words_that_say_no_more_than_that_it_failed_are_nobodys(message: str, nobodys: bool) -> None:
+    assert is_in_nobodys_words(said(message)) is nobodys
+    assert is_in_nobodys_words(Reply(True, 500, excerpt=message))
+
+
+def test_a_number_of_ours_is_told_from_a_part_of_another() -> None:
+    assert names_one_of(said("got 9001, have 9000"), {9001, 9033})
+    assert not names_one_of(said("id 190012"), {9001})
 
 
 def test_what_is_shown_is_short_and_without_markup() -> None:

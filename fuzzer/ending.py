@@ -1,0 +1,34 @@
+"""Who ended an answer: the model itself, the number of tokens, or somebody else? PURE.
+
+Each engine has words of its own for its model's end (`stop`, `eos_token`, `stop_sequence`, `end_turn`, `COMPLETE`), so
+whatever names nothing else is one. A reason that is missing tells nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from targets.base import Reply
+
+# No more tokens were wanted, or fitted: `length`, `max_tokens`, `MAX_TOKENS`, `model_context_window_exceeded`.
+_LENGTH = re.compile(r"length|max|limit|window|budget|truncat|incomplete", re.IGNORECASE)
+# An engine that failed or gave it up, a filter, or nobody knows whom.
+_OTHERS = re.compile(
+    r"abort|error|fail|cancel|time[d_-]{0,2}out|interrupt|preempt|evict|overload|insufficient|memory|disconnect"
+    r"|filter|flagged|safety|block|prohibit|recitation|polic|guardrail|armor|moderation|refus|spii|malformed"
+    r"|other|unknown|unspecified|not_finished|null|none",
+    re.IGNORECASE,
+)
+
+
+def by_itself(reply: Reply) -> bool:
+    """Did the model end it?"""
+    reason = (reply.finish_reason or "").strip()
+    return reason != "" and not at_length(reply) and _OTHERS.search(reason) is None
+
+
+def at_length(reply: Reply) -> bool:
+    """Did it end because no more tokens were asked for, or because no more fitted?"""
+    return _LENGTH.search(reply.finish_reason or "") is not None
