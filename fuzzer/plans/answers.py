@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from fuzzer.plans.terms import Terms
 
+TWICE = 2  # so often in a row it is no chance that nobody's death follows one probe
+
 
 class Answers:
     """What was seen so far. An answer belongs to the question, word for word but for its reason."""
@@ -23,6 +25,7 @@ class Answers:
         self.seen: list[Observation] = []
         self.evidence: list[Observation] = []
         self.deaths = 0
+        self.late: Observation | None = None  # what the last one brought to light: the probe before it killed
         self._doubted: Counter[ProbeSpec] = Counter()
         for fact in facts:
             self.take(fact)
@@ -32,15 +35,24 @@ class Answers:
         blamed, it is that probe's own; nobody's, the probe is asked again, and is its own the second time.
         """
         self.deaths += seen.toll
+        self.late = self._charged(seen) if seen.died_before else None
         self.seen.append(seen)
-        if seen.blames in {"previous", "nobody"}:
-            before = self.evidence.pop() if self.evidence and self.evidence[-1].outcome is Outcome.PASS else None
-            if before is not None and (seen.blames == "previous" or self._doubted[_plain(before.spec)]):
-                self.evidence.append(replace(before, outcome=Outcome.DEATH, reason=seen.reason))
-            elif before is not None:
-                self._doubted[_plain(before.spec)] += 1
-        elif seen.outcome.is_evidence:
+        if seen.outcome.is_evidence and seen.blames in {None, "this"}:
             self.evidence.append(seen)
+
+    def _charged(self, seen: Observation) -> Observation | None:
+        """The pass before it, as the death that it is by now. Who was turned away in between did nothing to it."""
+        before = next((one for one in reversed(self.seen) if one.outcome.is_evidence or one.deaths), None)
+        last = self.evidence[-1] if self.evidence else None
+        if before is None or last is None or last.seq != before.seq or last.outcome is not Outcome.PASS:
+            return None
+        self.evidence.pop()
+        point = _plain(last.spec)
+        self._doubted[point] += seen.blames != "previous"
+        if seen.blames != "previous" and self._doubted[point] < TWICE:
+            return None
+        self.evidence.append(replace(last, outcome=Outcome.DEATH, reason=seen.reason))
+        return self.evidence[-1]
 
     def to(self, spec: ProbeSpec) -> Observation | None:
         """The answer to this question, if there is one that is evidence."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from fuzzer.model import Outcome, Role
@@ -38,11 +39,7 @@ def assumed(ledger: Ledger, cap: int | None, *, nothing_fails: bool = False) -> 
         sent = ledger.at(question.hi)
         if not (sent.passes or sent.all_failures or sent.refusals):
             said.append(f"hi ({question.hi}) was taken as known to fail, not sent")
-    said += [
-        f"{length} failed {times(len(tally.failures))} and is outweighed by passes at and above it"
-        for length, tally in ledger.line()
-        if tally.failures and length <= (bounds.last_good or 0) and length not in ledger.islands
-    ]
+    said += _outweighed(ledger)
     if (ended := ended_early(ledger.evidence)) is not None:
         said.append(ended)
     if drafts := left_for_drafts(ledger):
@@ -72,6 +69,15 @@ def _of_nothing(ledger: Ledger, top: int) -> Iterator[str]:
 def _scanned_words(ledger: Ledger, where: str) -> str:
     passed, places = scanned(ledger)
     return f"{passed} of the {places} places {where} where engines like to fail passed"
+
+
+def _outweighed(ledger: Ledger) -> Iterator[str]:
+    for length, tally in ledger.line():
+        if tally.failures and length <= (ledger.bounds.last_good or 0) and length not in ledger.islands:
+            yield f"{length} failed {times(len(tally.failures))} and is outweighed by passes at and above it"
+    for length, tally in sorted(ledger.points.scanned.items(), key=itemgetter(0)):
+        if tally.failures and ledger.is_sound(tally):
+            yield f"the place {length} failed {times(len(tally.failures))} and passed {times(len(tally.passes))}"
 
 
 def _garble_untold(ledger: Ledger) -> str | None:

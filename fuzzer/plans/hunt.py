@@ -64,11 +64,8 @@ class Hunt:
                 return seen
 
     def _take(self, seen: Observation) -> None:
-        before = len(self.answers.evidence)
         self.answers.take(replace(seen, outcome=Outcome.ABANDONED) if fell_for_company(seen) else seen)
-        if seen.blames in {"previous", "nobody"} and before == len(self.answers.evidence):
-            last = self.answers.evidence[-1] if self.answers.evidence else None
-            self.late = last if last is not None and last.outcome is Outcome.DEATH else None
+        self.late = self.answers.late or self.late
         if seen.outcome.is_evidence:
             self.life.append(seen.spec)
         if seen.deaths or seen.wedged or self.is_bad(seen):

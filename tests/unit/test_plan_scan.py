@@ -131,6 +131,7 @@ def test_strays_that_passes_outweigh_are_no_island_but_two_deaths_are(
     assert finding.cap == (PLACE - 1 if is_island else EDGE)
     assert finding.kind is (FindingKind(outcome) if is_island else FindingKind.DEATH)
     assert sum(seen.length == PLACE for seen in played.log) <= 30
+    assert is_island != any(said.startswith(f"the place {PLACE} failed") for said in finding.assumes)
 
 
 def test_a_pass_of_the_scan_does_not_hide_a_death_that_the_search_met() -> None:

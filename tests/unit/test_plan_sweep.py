@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fuzzer.finding import FindingKind, Halt
-from fuzzer.model import Outcome, Role
+from fuzzer.model import Observation, Outcome, Role
+from fuzzer.plans.answers import Answers
 from fuzzer.plans.sweep import SweepQuestion, spaced, sweep
 from tests.unit.worlds import Played, World, any_of, play, prompt_above, wears_out, window
 
@@ -98,6 +99,25 @@ def test_a_death_that_comes_to_light_later_takes_the_pass_before_it_away() -> No
 
     played = play(sweep(SweepQuestion(lengths=(1_000, 2_000))), answer)  # type: ignore[arg-type]
     assert (played.finding.kind, played.finding.first_bad) == (FindingKind.DEATH, 1_000)
+
+
+def seen_as(seq: int, length: int, outcome: Outcome = Outcome.PASS, **more: object) -> Observation:
+    spec = SweepQuestion(lengths=(length,)).spec(length, Role.SINGLE, "")
+    return replace(Observation(seq, spec, outcome, length, "usage"), **more)  # type: ignore[arg-type]
+
+
+def test_who_died_of_its_own_may_have_met_the_death_of_the_one_before_as_well() -> None:
+    met = seen_as(2, 2_000, Outcome.DEATH, deaths=2, blames="this")
+    once = Answers([seen_as(1, 1_000), met])
+    assert [seen.length for seen in once.evidence] == [2_000], "1000 is asked again"
+    again = Answers([seen_as(1, 1_000), met, seen_as(3, 1_000), replace(met, seq=4)])
+    assert [(seen.length, seen.outcome) for seen in again.evidence if seen.seq == 3] == [(1_000, Outcome.DEATH)]
+
+
+def test_a_death_between_two_probes_eats_no_older_pass() -> None:
+    gone = [seen_as(seq, 3_000, Outcome.ABANDONED, deaths=1, blames="nobody") for seq in (3, 4, 5)]
+    answers = Answers([seen_as(1, 1_000), seen_as(2, 2_000), *gone])
+    assert [seen.length for seen in answers.evidence] == [1_000]
 
 
 def test_the_time_that_was_given_ends_it() -> None:
