@@ -9,6 +9,7 @@ from fuzzer.cli.faults import exit_of_fault, faults_told
 from fuzzer.errors import CtxfuzzError, Interrupted, RunStopped, TargetLost, UsageFault
 from fuzzer.prompts.errors import PromptError, TokenizerLost
 from fuzzer.store import NoSuchRun, NothingRecorded, StoreError, TargetLocked
+from fuzzer.store.errors import Unreadable
 from targets.base import Reply
 from targets.errors import TargetUnusable
 
@@ -23,6 +24,7 @@ CODES = [
     (StoreError("x"), 2),
     (NoSuchRun("x"), 2),
     (NothingRecorded("x"), 2),
+    (Unreadable("x"), 2),
     (TargetLocked("x"), 3),
 ]
 

@@ -44,7 +44,7 @@ def test_silence_is_a_hang_at_the_deadline() -> None:
 
 def test_a_night_asleep_moves_every_deadline_by_a_night() -> None:
     clock = Clock()
-    pulse = Pulse(clock.now, clock)
+    pulse = Pulse(clock.now, clock, lambda: 0.0)
     looking(pulse, clock, 10)
     pulse.on_byte()
     clock.now += 8 * 3600
