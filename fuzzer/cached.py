@@ -5,7 +5,7 @@ Counters do not tell whose prompt it was: whoever is to be held to a figure asks
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fuzzer.vitals import contended
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from targets.scrape import Scrape
 
 
+BLOCK_TOKENS: Final = 16  # of an engine that does not tell its own
+
+
 def cached_tokens(e: Evidence) -> int | None:
     """Prompt tokens out of a cache, of the probe and of whoever else was there; None where nothing tells."""
     told = e.reply.usage.cached_tokens
@@ -23,17 +26,19 @@ def cached_tokens(e: Evidence) -> int | None:
 
 
 def certainly_cached(e: Evidence) -> int | None:
-    """Those of the probe alone; None where others may have been read meanwhile."""
+    """Those of the probe alone; None where others may have been read meanwhile.
+
+    What was looked up is the probe's own prompt only where it is as long, to a block.
+    """
     if e.reply.usage.cached_tokens is not None:
         return e.reply.usage.cached_tokens
     hits = cached_tokens(e)
-    if hits is None or e.companions or e.replicas or e.others_seen or contended(e):
+    queried = _moved(e, lambda scrape: scrape.prefix_queries)
+    if hits is None or queried is None or e.companions or e.replicas or e.others_seen or contended(e):
         return None
     prompt = e.reply.usage.prompt_tokens or e.sent_tokens + (e.offset or 0)
-    queried = _moved(e, lambda scrape: scrape.prefix_queries)
-    if queried is None:  # then it counts as prompt tokens those that it read anew
-        queried = hits + (_moved(e, lambda scrape: scrape.prompt_tokens) or 0)
-    return hits if hits <= queried <= prompt else None
+    block = (e.after.block_size if e.after is not None else None) or BLOCK_TOKENS
+    return hits if hits <= queried and abs(queried - prompt) <= block else None
 
 
 def _moved(e: Evidence, counter: Callable[[Scrape], float | None]) -> int | None:

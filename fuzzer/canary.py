@@ -94,8 +94,10 @@ async def _once(
 def _of_ours(canary: Canary, reply: Reply, yardstick: Baseline) -> Canary:
     """Another model than sang at first, or another deployment than answered, says nothing of the engine.
 
-    A gateway may name a model otherwise in an answer that is no stream.
+    A gateway may name a model otherwise in an answer that is no stream. Nor is another deployment's cooldown ours.
     """
+    if canary.busy:
+        return replace(canary, let_down=not vouches(reply, yardstick.deployment))
     models = [yardstick.model, yardstick.canary_model] if yardstick.canary_model else []
     who = stranger(reply, models, yardstick.deployment) if canary.ok else None
     if who is None:

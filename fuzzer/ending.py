@@ -13,10 +13,12 @@ if TYPE_CHECKING:
     from targets.base import Reply
 
 # No more tokens were wanted, or fitted: `length`, `max_tokens`, `MAX_TOKENS`, `model_context_window_exceeded`.
-_LENGTH = re.compile(r"length|max|limit|window|budget|truncat|incomplete", re.IGNORECASE)
-# An engine that failed or gave it up, a filter, or nobody knows whom.
+_LENGTH = re.compile(r"length|max|limit|window|context|budget|truncat|incomplete", re.IGNORECASE)
+# An engine that failed or gave it up, a limit of time, a rate or a user (`max_time`, `rate_limit`), a filter, or nobody
+# knows whom.
 _OTHERS = re.compile(
-    r"abort|error|fail|cancel|time[d_-]{0,2}out|interrupt|preempt|evict|overload|insufficient|memory|disconnect"
+    r"abort|error|fail|cancel|time|(?<![a-z])(?:rate[ _-]?limit|user)|interrupt|preempt|evict|overload"
+    r"|insufficient|memory|disconnect"
     r"|filter|flagged|safety|block|prohibit|recitation|polic|guardrail|armor|moderation|refus|spii|malformed"
     r"|other|unknown|unspecified|not_finished|null|none",
     re.IGNORECASE,
@@ -26,9 +28,10 @@ _OTHERS = re.compile(
 def by_itself(reply: Reply) -> bool:
     """Did the model end it?"""
     reason = (reply.finish_reason or "").strip()
-    return reason != "" and not at_length(reply) and _OTHERS.search(reason) is None
+    return reason != "" and _LENGTH.search(reason) is None and _OTHERS.search(reason) is None
 
 
 def at_length(reply: Reply) -> bool:
     """Did it end because no more tokens were asked for, or because no more fitted?"""
-    return _LENGTH.search(reply.finish_reason or "") is not None
+    reason = reply.finish_reason or ""
+    return _LENGTH.search(reason) is not None and _OTHERS.search(reason) is None

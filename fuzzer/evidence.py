@@ -81,6 +81,7 @@ class Evidence:
     draft: DraftCounts | None = None  # of this request: from the reply, else counted between `before` and `after`
     canary: Canary | None = None
     drained: tuple[Canary, ...] = ()  # those before it that did not come to the engine, or were not waited for
+    ran_out: bool = False  # it would have been asked again, had the time of the run not been over
     baseline: Baseline | None = None
     limit: int | None = None
     longest_total: int = 0  # prompt + output tokens of the longest answer of this run that came whole
@@ -91,7 +92,8 @@ class Evidence:
     replicas: bool = False  # more than one process behind the URL: metrics are no evidence
     several: str = ""  # what showed in the middle of the run that these are there, where none were at its begin
     served_before: bool = False  # a canary sang, or the engine was seen to be back, right before this probe
-    took_its_word: bool = False  # a 503 of no more was taken for overload by its words alone, and no such has passed
+    took_its_word: bool = False  # as much, or less, was taken for busy by a word alone, and none such has passed
+    uncharged: bool = False  # the very same was: an engine that dies of it now may have died of it then
     companions: int = 0  # requests of our own that were in flight beside it
     companion_requests: int = 0  # how many these were in all, one after the other
     companion_faults: tuple[str, ...] = ()  # how those of them ended that the engine failed
@@ -100,6 +102,7 @@ class Evidence:
     short_counts: tuple[tuple[int, int], ...] = ()  # (sent, counted) of short prompts, where its own count looks odd
     recounts: tuple[Canary, ...] = ()  # the requests that told those
     slowest_canary_s: float | None = None  # of those after good answers of this run, where there were enough to tell
+    slowest_pass_s: float | None = None  # of the good answers of this run
     predicted_s: float | None = None  # how long this prompt takes, going by what shorter ones took
     recent_cuts_s: tuple[float, ...] = ()  # when earlier ones of this run were cut, in seconds since their begin
     cut_lengths: tuple[int, ...] = ()  # the shortest and the longest prompt of those, tokens
@@ -117,7 +120,7 @@ class Verdict:
     wedged: bool = False  # the engine does not serve, though its process was not seen to die
     deaths: int = 0
     blames: Literal["this", "previous", "nobody"] | None = None  # where a death belongs
-    its_word: bool = False  # for `busy`: nothing but the words of the answer says so
+    its_word: bool = False  # for `busy`: nothing but somebody's word says so, and it may hide a death
     retry_after_s: float | None = None
     next_step: str = ""  # for `infra`: the setting to change
     refuses_ids: bool = False  # for `infra`: token ids are not taken, whatever the length

@@ -272,6 +272,7 @@ class Settings:
     revival_timeout_s: float = 1800.0
     death_spacing_s: float = 0.0
     max_deaths: int = 12
+    max_time_s: float | None = None  # of the whole run: no canary is asked again past it
     allow_replicas: bool = False  # go on, without metrics as evidence, where several engines turn up in the middle
     grace_failure_s: float = 5.0
     grace_pass_s: float = 1.0

@@ -46,9 +46,9 @@ def busy(e: Evidence) -> Verdict | None:
     if not serves(e) and not lives:
         return None
     unproven = not lives and (e.reply.status == 503 or may_hide_a_death(e))
-    if unproven and (not _says_it_itself(e) or may_hide_a_death(e)):
+    if unproven and not _is_believed(e):
         return None  # it may be a proxy's view of a death
-    its_word = unproven and retry_after(e.reply.headers) is None
+    its_word = unproven and (cooled_down(e) or retry_after(e.reply.headers) is None)
     reason = f"the engine says that it is busy (HTTP {e.reply.status})"
     left_s = 0.0 if serves(e) and e.drained else e.overload_s  # its canary has waited for that, and was let in
     return Verdict(Outcome.BUSY, reason, its_word=its_word, retry_after_s=left_s)
@@ -61,19 +61,27 @@ def may_hide_a_death(e: Evidence) -> bool:
     so of an engine that died: whoever asks on and on kills one life after the other. One that names when to come back
     is believed. So is one once more that was asked for less: a queue may be full at any length.
     """
-    if in_cooldown(e.reply):
+    if cooled_down(e):
         return e.served_before
     return e.took_its_word and e.reply.status == 503 and retry_after(e.reply.headers) is None
 
 
-def _says_it_itself(e: Evidence) -> bool:
+def cooled_down(e: Evidence) -> bool:
+    """Was it turned away because the engine failed whoever is before it, as far as can be seen?"""
+    return in_cooldown(e.reply, unheard.deployment_of(e))
+
+
+def _is_believed(e: Evidence) -> bool:
     """An engine's own words of overload in JSON, under a health that never went down; and the canary came back whole.
 
-    A bare `Retry-After` may be a gateway's, which says the same of an engine that just died.
+    A bare `Retry-After` may be a gateway's, which says the same of an engine that just died. A cooldown may be that of
+    another one, or of a rate: it is believed once.
     """
     sang = e.canary is not None and e.canary.ok
     can_tell = e.before is not None and e.before.work
-    return not can_tell and sang and vouches(e.reply) and health_went_down(e) is None
+    if can_tell or not sang or health_went_down(e) is not None:
+        return False
+    return not e.took_its_word if cooled_down(e) else vouches(e.reply) and not may_hide_a_death(e)
 
 
 def taken_in_turns(e: Evidence) -> Verdict | None:

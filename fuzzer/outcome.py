@@ -78,7 +78,14 @@ def _hung(e: Evidence) -> Verdict | None:
         return _death(f"no progress for {e.deadline_s:.0f} s, then {died}", Corroboration.PROVEN)
     after = describe_canary(e.canary) if e.canary else "no canary was sent"
     reason = f"no progress for {e.deadline_s:.0f} s; after we hung up {after}"
-    return Verdict(Outcome.HANG, reason, wedged=not serves(e))
+    return Verdict(Outcome.HANG, reason, wedged=not serves(e) and not _is_kept_out(e))
+
+
+def _is_kept_out(e: Evidence) -> bool:
+    """Is it but a limit that its canary does not get past? That an engine serves nobody any more shows otherwise."""
+    if survival_proof(e) is not None:
+        return True
+    return turned_away(e) and not unheard.is_let_down(e) and health_went_down(e) is None
 
 
 def _refused(e: Evidence) -> Verdict | None:
@@ -140,6 +147,8 @@ def _unknown_words(e: Evidence) -> Verdict | None:
         return Verdict(Outcome.INFRA, _what_failed(e), next_step=step)
     if not _may_name_a_limit(e):
         return None
+    if not tells_of_length(e.reply) and (late := came_late(e)) is not None:
+        return _death(f"{_what_failed(e)}; {late}", Corroboration.PRESUMED)
     return Verdict(Outcome.REJECTED, f"refused where the same request passed shorter: {_what_failed(e)}")
 
 
@@ -196,7 +205,8 @@ def _failed(e: Evidence) -> Verdict:
         return Verdict(Outcome.ERROR, f"{what}; {lives}")
     doubt = "nothing proves that the engine survived it" if _looks_like_a_death(e) else came_late(e)
     if doubt is not None:
-        return _death(f"{what}; {doubt}", Corroboration.PRESUMED)
+        twice = e.uncharged and noevidence.cooled_down(e)
+        return replace(_death(f"{what}; {doubt}", Corroboration.PRESUMED), deaths=1 + twice)
     alive = Verdict(Outcome.ERROR, f"{what}; health stayed green and the canary came back whole")
     return unheard.to_the_end(e, what) or alive
 

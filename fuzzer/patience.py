@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import count
+from math import inf
 from typing import TYPE_CHECKING
 
 import anyio
@@ -47,8 +47,8 @@ async def outlast(
     `first` was sung already. `tell` hears of each one before the last. Raises Interrupted where `stop` is set
     meanwhile.
     """
-    canary = first
-    for turn in count():
+    canary, turn = first, 0
+    while True:
         if canary is not None:
             pause_s = patience.pause_s(canary)
             if pause_s is None:
@@ -56,13 +56,13 @@ async def outlast(
             tell(canary)
             await unless(stop, partial(anyio.sleep, pause_s))
         asked = replace(recipe, head=f"{recipe.head}/drain-{turn}")
+        turn += 1
         began_s = time.monotonic()
         try:
             canary = await unless(stop, partial(sing, target, prompts, asked, patience.left_s(), yardstick))
         except Interrupted:
             tell(Canary(ok=False, duration_s=time.monotonic() - began_s, fault="interrupted"))
             raise
-    raise AssertionError("a canary is not asked for ever")
 
 
 @dataclass(slots=True)
@@ -71,22 +71,26 @@ class Patience:
 
     One that is given up on waits in the engine's own queue: it is asked again for as long as one that hangs would be
     waited for, `deadline_s` seconds in all. One that is turned away is for `door_s` at most, and for the longest wait
-    that was named.
+    that was named. Nobody is asked again when `most_s` are over; `ran_out` tells of that. Invariant: whoever is let in
+    at last has the whole `deadline_s`, however long he stood at the door.
     """
 
     deadline_s: float
     door_s: float
+    most_s: float = inf
     named_s: float = 0.0
+    ran_out: bool = False
     clock: Callable[[], float] = time.monotonic
     interval_s: float = INTERVAL_S
     _began: float = field(init=False)
+    _queued: float = field(init=False)  # since when it may wait in the engine's own queue
 
     def __post_init__(self) -> None:
-        self._began = self.clock()
+        self._began = self._queued = self.clock()
 
     def left_s(self) -> float:
         """Seconds that the next one may take."""
-        return min(self.deadline_s, max(self.deadline_s, self._at_the_door_s()) - self._passed_s())
+        return self._queued + self.deadline_s - self.clock()
 
     def pause_s(self, canary: Canary) -> float | None:
         """Seconds until it is asked again; None where it has decided, or where there is no time to."""
@@ -96,11 +100,10 @@ class Patience:
         self.named_s = max(self.named_s, named_s)
         pause_s = max(self.interval_s - canary.duration_s, named_s, 0.0)
         self.interval_s = min(2 * self.interval_s, LONGEST_INTERVAL_S)
-        until_s = self._at_the_door_s() if canary.turned_away else self.deadline_s
-        return pause_s if self._passed_s() + pause_s + canary.duration_s < until_s else None
-
-    def _at_the_door_s(self) -> float:
-        return min(self.door_s, TURNED_AWAY_S) + self.named_s
-
-    def _passed_s(self) -> float:
-        return self.clock() - self._began
+        again = self.clock() + pause_s
+        if canary.turned_away:
+            self._queued, until = again, self._began + min(self.door_s, TURNED_AWAY_S) + self.named_s
+        else:
+            until = self._queued + self.deadline_s
+        self.ran_out = again + canary.duration_s >= self._began + self.most_s
+        return None if self.ran_out or again + canary.duration_s >= until else pause_s

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING
 
 import anyio
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from fuzzer.evidence import Canary
+    from fuzzer.model import ProbeSpec, Settings
     from fuzzer.rig import Prepared, Rig
     from fuzzer.standing import Standing
 
@@ -66,6 +68,7 @@ async def gather(rig: Rig, prepared: Prepared, standing: Standing, tell: Callabl
         served_before=standing.served,
         others_seen=standing.others_seen,
         took_its_word=standing.took_its_word(spec),
+        uncharged=standing.uncharged(spec),
         peak_running=pulse.peak_running,
         baseline=standing.yardstick(spec),
         limit=rig.limit,
@@ -81,6 +84,7 @@ async def gather(rig: Rig, prepared: Prepared, standing: Standing, tell: Callabl
         companions_turned_away=tuple(company.turned_away),
         away_s=pulse.away_s,
         slowest_canary_s=standing.slowest_canary_s,
+        slowest_pass_s=standing.slowest_pass_s,
         predicted_s=standing.predicted_s(in_flight(spec)),
         recent_cuts_s=standing.cuts_s,
         cut_lengths=standing.cut_lengths,
@@ -205,7 +209,7 @@ async def _aftermath(
     if listened and polls and polls[-1].fault is Fault.REFUSED and not fine:
         return e  # nobody listens any more: a canary could only be refused
     tell(pulse, "canary")
-    e = await _sung(rig, prepared, standing, e, fine=fine)
+    e = await _sung(rig, prepared, standing, e, pulse=pulse, fine=fine)
     canary = e.canary
     if canary is None:
         return e
@@ -246,7 +250,7 @@ async def _recounted(rig: Rig, e: Evidence) -> Evidence:
     return replace(e, short_counts=tuple(counts.items()), recounts=tuple(asked), cancelled=stopped)
 
 
-async def _sung(rig: Rig, prepared: Prepared, standing: Standing, e: Evidence, *, fine: bool) -> Evidence:
+async def _sung(rig: Rig, prepared: Prepared, standing: Standing, e: Evidence, *, pulse: Pulse, fine: bool) -> Evidence:
     """With the canary after it. Where we are interrupted while it is asked again, nobody can tell: it is no evidence.
 
     What went well is not lost to an interrupt before its first canary was given up on, or turned away.
@@ -262,13 +266,20 @@ async def _sung(rig: Rig, prepared: Prepared, standing: Standing, e: Evidence, *
         if not is_asked_again or health_went_down(e) is not None:
             return replace(e, canary=first)
     asked: list[Canary] = []
-    patience = Patience(deadline_s, settings.timeout_s)
+    patience = Patience(deadline_s, settings.timeout_s, _left_s(settings, standing, spec, pulse))
     with suppress(Interrupted):
         canary = await outlast(
             rig.target, rig.prompts, recipe, patience, yardstick, first=first, stop=rig.stop, tell=asked.append
         )
-        return replace(e, canary=canary, drained=tuple(asked))
+        return replace(e, canary=canary, drained=tuple(asked), ran_out=patience.ran_out)
     return replace(e, drained=tuple(asked), cancelled=True)
+
+
+def _left_s(settings: Settings, standing: Standing, spec: ProbeSpec, pulse: Pulse) -> float:
+    """What --max-time leaves, seconds."""
+    if settings.max_time_s is None:
+        return inf
+    return settings.max_time_s - standing.over_s - spec.wait_s - (time.monotonic() - pulse.began)
 
 
 def drafted(before: Scrape | None, after: Scrape | None) -> DraftCounts | None:

@@ -40,14 +40,14 @@ class Standing:
     ordinal: int = 0
     deaths: int = 0
     served: bool = False  # the engine worked when the last probe was done with
-    active_s: float = 0.0
+    over_s: float = 0.0  # when the last probe was over, the revival after it included
     last_seq: int = 0
     others_seen: bool = False  # some probe was contended
     longest_total: int = 0  # prompt + output tokens of the longest answer that came whole
     clamped_total: int | None = None  # the least prompt + output of an answer that was clamped
     refused_limit: int | None = None  # the least limit that a refusal told
     streams_tell: bool = True  # the first good answer was no stream that did not say how many tokens were read
-    believed: int | None = None  # tokens in flight that were turned away as busy, by those words alone
+    believed: int | None = None  # the least tokens in flight that were busy by a word alone; 0: such a word lied
     counted: bool = True  # so far the metrics counted each good answer: they speak of whom we ask
     bugs: tuple[str, ...] = ()  # signatures from the engine's own log, one for each bug
 
@@ -97,7 +97,7 @@ class Standing:
             ordinal=self.ordinal + served if not new_life else int(served and seen.blames == "nobody"),
             deaths=self.deaths + seen.deaths,
             served=_is_well_after(seen),
-            active_s=max(self.active_s, seen.ended_s),
+            over_s=max(self.over_s, seen.over_s),
             last_seq=max(self.last_seq, seen.seq),
             others_seen=self.others_seen or seen.contended,
             longest_total=max(self.longest_total, seen.total if _is_whole(seen) else 0),
@@ -112,6 +112,10 @@ class Standing:
     def took_its_word(self, spec: ProbeSpec) -> bool:
         """Were words of overload taken for true where as little was asked as now, and has as much not passed since?"""
         return self.believed is not None and in_flight(spec) >= self.believed
+
+    def uncharged(self, spec: ProbeSpec) -> bool:
+        """Were they for as much as is asked now, so that a death may have been let go?"""
+        return self.believed == in_flight(spec)
 
     def is_another_bug(self, seen: Observation) -> bool:
         """True where the engine's log names something else for this death than for all before it."""
@@ -139,6 +143,11 @@ class Standing:
             return None
         at, took = max(shorter)
         return took * (tokens / max(at, 1)) ** 2
+
+    @property
+    def slowest_pass_s(self) -> float | None:
+        """Seconds of the slowest good answer; None where there was none."""
+        return max((took for _, took in self.passes), default=None)
 
     @property
     def slowest_canary_s(self) -> float | None:
@@ -183,11 +192,13 @@ class Standing:
         return (*self.baselines[:at], (way, mark), *self.baselines[at + 1 :])
 
     def _believed(self, seen: Observation) -> int | None:
-        """The words are true where as much passes."""
+        """The words are true where as much passes. Where the same dies twice they hid a death: no more are believed."""
         asked = in_flight(seen.spec)
         if seen.its_word:
-            return asked if self.believed is None else min(asked, self.believed)
-        passed = self.believed is not None and seen.outcome in WELL and asked >= self.believed
+            return _least(self.believed, asked)
+        if self.uncharged(seen.spec) and seen.died_before:
+            return 0
+        passed = bool(self.believed) and seen.outcome in WELL and asked >= (self.believed or 0)
         return None if passed else self.believed
 
     def _passes(self, seen: Observation) -> tuple[tuple[int, float], ...]:

@@ -1,7 +1,8 @@
 """What does a probe show whose canary did not come to the engine? PURE.
 
-Whoever is before the engine turned it away, or answered it himself. Where he does so because the engine failed him, and
-it sang right before the probe, nothing but a proof of survival speaks against a death.
+Whoever is before the engine turned it away, or answered it himself. Where he may do so because the engine failed him,
+and it sang right before the probe, little speaks against a death: a proof of survival; and once, where all else is
+well, that it sings again.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ LET_IN = (
 def to_the_end(e: Evidence, what: str) -> Verdict | None:
     """The verdict where no canary came to the engine, however often it was asked; None where one did.
 
-    That somebody says he is busy is no more than that, where the very process that took the probe is seen to go on.
+    That somebody says he is busy is no more than that, where the very process that took the probe is seen to go on. Nor
+    is it, once, where the run had no time to ask on.
     """
     canary = e.canary
     if canary is None or not canary.turned_away:
@@ -35,28 +37,41 @@ def to_the_end(e: Evidence, what: str) -> Verdict | None:
     doubt, lives = _of_the_let_down(e), survival_proof(e) is not None
     if lives and doubt is None and canary.busy:
         return None
-    if e.served_before and not lives and (doubt is not None or health_went_down(e) is not None):
-        return _presumed(what, doubt or canary)
+    tells = doubt is not None and (not e.ran_out or e.took_its_word)
+    if e.served_before and not lives and (tells or health_went_down(e) is not None):
+        return _presumed(e, what, doubt or canary)
     reason = f"{what}, but then {describe_canary(canary)}"
-    if (canary.wait_s or 0.0) > LONGEST_NAMED_WAIT_S:
-        return Verdict(Outcome.BUSY, reason, retry_after_s=canary.wait_s)
+    if e.ran_out or (canary.wait_s or 0.0) > LONGEST_NAMED_WAIT_S:
+        return Verdict(Outcome.BUSY, reason, its_word=doubt is not None, retry_after_s=canary.wait_s)
     return Verdict(Outcome.INFRA, reason, next_step=ASK_IT_ALONE if doubt or canary.instead else LET_IN)
 
 
 def at_first(e: Evidence, what: str) -> Verdict | None:
     """The verdict where a canary sang only after others had not come to the engine; None where that says nothing.
 
-    Who sings at last may be the next life.
+    Who sings at last may be the next life; or it was a rate, or another engine's turn to be let alone. So the same is
+    asked again, once: what comes of it twice comes of the length.
     """
-    if survival_proof(e) is not None:
+    doubt = _of_the_let_down(e) if e.served_before else None
+    unclear = doubt or next((canary for canary in e.drained if canary.instead and not canary.let_down), None)
+    if unclear is None or survival_proof(e) is not None:
         return None
-    doubt = _of_the_let_down(e)
-    if doubt is not None and e.served_before:
-        return _presumed(what, doubt)
-    again = next((canary for canary in e.drained if canary.instead and not canary.let_down), None)
-    if again is None:
-        return None
-    return Verdict(Outcome.INFRA, f"{what}, but then {describe_canary(again)}", next_step=ASK_IT_ALONE)
+    if doubt is not None and (e.took_its_word or health_went_down(e) is not None):
+        return _presumed(e, what, doubt)
+    reason = f"{what}, but then {describe_canary(unclear)}"
+    if not e.took_its_word:
+        return Verdict(Outcome.BUSY, reason, its_word=True)
+    return Verdict(Outcome.INFRA, reason, next_step=ASK_IT_ALONE)
+
+
+def deployment_of(e: Evidence) -> str:
+    """Which deployment gave the good answers; empty where it is not known, or any of several may."""
+    return "" if e.baseline is None or e.replicas else e.baseline.deployment
+
+
+def is_let_down(e: Evidence) -> bool:
+    """Did whoever stands before the engine turn a canary away as he may where it failed him?"""
+    return _of_the_let_down(e) is not None
 
 
 def _of_the_let_down(e: Evidence) -> Canary | None:
@@ -64,6 +79,7 @@ def _of_the_let_down(e: Evidence) -> Canary | None:
     return next((canary for canary in asked if canary.let_down), None)
 
 
-def _presumed(what: str, doubt: Canary) -> Verdict:
-    reason = f"{what}, but then {describe_canary(doubt)}; nothing proves that the engine survived it"
-    return Verdict(Outcome.DEATH, reason, Corroboration.PRESUMED, deaths=1, blames="this")
+def _presumed(e: Evidence, what: str, doubt: Canary) -> Verdict:
+    again = ", as when the same was asked before" if e.uncharged else ""
+    reason = f"{what}, but then {describe_canary(doubt)}{again}; nothing proves that the engine survived it"
+    return Verdict(Outcome.DEATH, reason, Corroboration.PRESUMED, deaths=1 + e.uncharged, blames="this")

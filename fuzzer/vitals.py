@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SILENT_POLLS = 3
 # A canary that takes this many times as long as the slowest one after a good answer, and so much longer, is late.
-TIMES_SLOWEST, LATE_S = 10.0, 1.0
+TIMES_SLOWEST, LATE_S = 10.0, 2.0
 TIMES_PREDICTED = 2.0  # behind a probe that was given up on, and that an engine may still be at
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from fuzzer.asleep import asleep_s
 from targets.base import Fault, Health
 from targets.scrape import mixed, restarted
 
@@ -28,19 +29,6 @@ POLL_TIMEOUT_S = 5.0
 TURNS_WITHIN_S = 3.0  # metrics that hang keep no restart from being told
 TURNS = 6  # looks after what may be a restart: of two that take turns by chance, the other one shows in 98 % of cases
 ABSENT_S = 5.0  # a pause of our own loop that no load explains: we were suspended or stopped
-
-
-# Clocks of which the first goes on while the machine sleeps, and the second does not (Linux; macOS).
-_CLOCKS = (("CLOCK_BOOTTIME", "CLOCK_MONOTONIC"), ("CLOCK_MONOTONIC", "CLOCK_UPTIME_RAW"))
-_CLOCKS_HERE = next((pair for pair in _CLOCKS if all(hasattr(time, clock) for clock in pair)), None)
-
-
-def asleep_s() -> float:
-    """Seconds that this machine has slept since it was started; always 0 where no clock tells."""
-    if _CLOCKS_HERE is None:
-        return 0.0
-    through_sleep, awake = (time.clock_gettime(getattr(time, clock)) for clock in _CLOCKS_HERE)
-    return through_sleep - awake
 
 
 @dataclass(slots=True)

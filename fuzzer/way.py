@@ -78,15 +78,26 @@ def _way_there(fault: Fault | None) -> str:
 def network_went(e: Evidence) -> Verdict | None:
     """A line on which no packet comes back any more is our own network's as well as their host's.
 
-    It is no death by itself, but where somebody else than the network says so: a restart, a refused socket, a canary
-    that comes there and fails.
+    It is the length's death only where somebody else than the network says so: a restart, a socket that is refused, a
+    server that is not ready, a canary that comes there and fails. Else it is presumed to be nobody's where the engine
+    served before and is not seen to have lived: who asks such a length on and on may lose one host after the other.
     """
-    if e.reply.fault is not Fault.NETWORK or death_proof(e) is not None:
+    if e.reply.fault is not Fault.NETWORK or death_proof(e) is not None or _says_no(e):
         return None
     is_away = e.canary is not None and e.canary.fault in {Fault.NETWORK, Fault.NO_ROUTE}
     if canary_fails(e) is not None and not is_away:
         return None
-    return Verdict(Outcome.ABANDONED, f"the network between us went away under it: {e.reply.fault_text}")
+    reason = f"the network between us went away under it: {e.reply.fault_text}"
+    if not e.served_before or survival_proof(e) is not None:
+        return Verdict(Outcome.ABANDONED, reason)
+    reason += "; the engine served just before"
+    return Verdict(Outcome.ABANDONED, reason, Corroboration.PRESUMED, deaths=1, blames="nobody")
+
+
+def _says_no(e: Evidence) -> bool:
+    """Does health say no after it, which said yes, or does nobody listen there? No network of ours does that."""
+    no = any(not poll.ok and (poll.status is not None or poll.fault is Fault.REFUSED) for poll in e.health_after)
+    return no and health_went_down(e) is not None
 
 
 def not_taken(e: Evidence) -> Verdict | None:
@@ -174,8 +185,14 @@ def failed_late(e: Evidence) -> bool:
 
 
 def failed_by_a_clock(e: Evidence) -> Verdict | None:
-    """Prompts of several lengths that all failed at the same tick are a proxy's deadline, which says 500 of it."""
+    """Prompts of several lengths that all failed at the same tick are a proxy's deadline, which says 500 of it.
+
+    Where a good answer took longer, nobody gives up so early: an engine that breaks at one place of a prompt does so
+    after one time too.
+    """
     now = e.reply.ended_s
+    if e.slowest_pass_s is not None and e.slowest_pass_s > now:
+        return None
     if not failed_late(e) or len(e.recent_cuts_s) < 2 or now % 1 > LATE_TICK_S:
         return None
     lengths = (*e.cut_lengths, e.sent_tokens + (e.offset or 0))

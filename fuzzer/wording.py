@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from targets.base import Reply
 
 SHOWN_CHARS = 160
+LEAST_LIMIT = 16  # tokens: what is lower is a count of something else
 # A proxy's words for it, or its library's. They say the same of an engine that is not there yet.
 _LOST_UPSTREAM = re.compile(
     r"upstream connect error.{0,120}(?:connection termination|remote connection failure|connection refused)"
@@ -35,7 +36,10 @@ _LOST_UPSTREAM = re.compile(
 # What may be a failure of the machine, and whoever hid it behind a 4xx did not look.
 _FAILURE = re.compile(
     r"\bexit(?:ed| code)\b|\bterminated\b|\bkilled\b|\bdied\b|\bdead\b|\bassert|\bexception\b|traceback|runtime ?error"
-    r"|index out of|internal[ _]?(?:server|engine)?[ _]?error|\bnan\b|\binf(?:inity)?\b|non-?finite",
+    r"|index out of|internal[ _]?(?:server|engine)?[ _]?error|\bnan\b|\binf(?:inity)?\b|non-?finite"
+    r"|\bshapes?\b|size of tensor|broadcast|dimension|\bret = -|attempting to allocat|(?:input/output|\bi/o) error"
+    r"|context cancell?ed|recursion|stack overflow|\b(?:type|index|key|attribute|assertion|os) ?error\b"
+    r"|fail\w* to (?:decode|eval|run|execute|launch|load|process the batch)",
     re.IGNORECASE,
 )
 # How a router says that no engine is registered for the model, or that it sleeps.
@@ -119,8 +123,11 @@ def tells_of_tokens(reply: Reply) -> bool:
 
 
 def names_one_of(reply: Reply, counts: set[int]) -> bool:
-    """True where the words name one of these numbers: whoever counted a request measured it, in whatever language."""
-    return any(int(number) in counts for number in _NUMBER.findall(_all_words(reply)))
+    """True where the words name one of these numbers and a lower one, in whatever language: whoever counted a request
+    held it against a limit.
+    """
+    named = {int(number) for number in _NUMBER.findall(_all_words(reply))}
+    return any(LEAST_LIMIT <= number < count for count in counts & named for number in named)
 
 
 def _all_words(reply: Reply) -> str:

@@ -14,7 +14,7 @@ _WHO = (
 _HAS = r"(?:\s{1,3}(?:is|was|has|had|have|been)){0,2}"
 _GONE = (
     r"(?:dead|died|crashed|exited|terminated|killed|(?:no longer|not) running|unloaded|shutting down|errored already"
-    r"|unexpectedly\s{1,3}(?:stop|exit|terminat))"
+    r"|unexpectedly\s{1,3}(?:stop|exit|terminat))(?!-|\s{1,3}(?:the|your|this|its)\b)"
 )
 # Engines, and what runs them, that announce a death.
 _LAST_WORDS = re.compile(

@@ -77,7 +77,7 @@ _WAITED_WORDS = re.compile(
 )
 _ENGINES_CLOCK = re.compile(
     r"\brpc call|collective|watchdog|execute_model|sample_tokens|\bworker|\brunner|engine|\brank\b|to (?:start|load)"
-    r"|connect(?:ion|ing)? ?tim|dial tcp"
+    r"|connect(?:ion|ing)? ?tim|dial tcp|prefill|decod|\bkv\b|scheduler|kernel|\bgpu\b"
 )
 _SHORTEST_WAIT_S = 1.0
 _NOT_AT_THE_DOOR = {424, 429}  # an engine's error, and a wait

@@ -60,7 +60,7 @@ _WORDINGS = tuple(
     )
 )
 # What sounds like length and is not: rates, budgets, a batch size, characters of another field.
-_RATE = r"per (?:minute|second|hour|day)|rate.?limit|\btpm\b|quota"
+_RATE = r"per (?:minute|second|hour|day)|rate.?limit|\btpm\b|quota|\b(?:budget|credits?|balance|billing)\b"
 _VETO = re.compile(rf"{_RATE}|\bbytes\b|\bbody\b|physical batch size|vocabulary")
 _RATES = re.compile(_RATE)
 _CHARACTERS = re.compile(
@@ -132,6 +132,7 @@ def _limit(words: str, excerpt: str) -> int | None:
 
 
 _TURNING_AWAY = {429, 503, 529}
+_ENVOYS = "x-envoy-overloaded"  # its own limit on requests was met
 _BUSY_WORDS = re.compile(
     r"overload|queue (?:is )?full|too many (?:requests|concurrent)|at capacity|capacity (?:exceeded|reached)"
     r"|exceed\w* capacity|server (?:is )?busy|try again later|rate.?limit|max_num_queued|queued requests"
@@ -141,12 +142,12 @@ _NOT_BUSY = re.compile(
     r"loading model|no healthy upstream|unhealthy|is dead|upstream connect error(?!.{0,200}overflow)", re.DOTALL
 )
 # How a gateway says that it lets an engine alone for now, because that failed it. LiteLLM says the same of a rate: then
-# its list of those in a cooldown is empty.
+# its list of those in a cooldown is empty, or holds other models' alone.
 _COOLDOWN = re.compile(
     r"no (?:available |healthy )?(?:deployment|backend|upstream|worker|instance|provider|endpoint|replica|target)s?\b"
     r"|cool(?:ing|ed)?[ _-]?down|circuit[ _-]?(?:breaker|(?:is )?open)"
 )
-_NOBODY_COOLS = "cooldown_list=[]"
+_WHO_COOLS = re.compile(r"cooldown_list=\[(.*)", re.DOTALL)
 
 
 def overload(reply: Reply) -> float | None:
@@ -160,7 +161,7 @@ def overload(reply: Reply) -> float | None:
         return None
     if reply.status != 503:
         return wait or 0.0
-    if wait is not None or "x-envoy-overloaded" in reply.headers or names_overload(reply):
+    if wait is not None or _ENVOYS in reply.headers or names_overload(reply):
         return wait or 0.0
     return None
 
@@ -170,17 +171,26 @@ def names_overload(reply: Reply) -> bool:
     return bool(_BUSY_WORDS.search(_said(reply)))
 
 
-def in_cooldown(reply: Reply) -> bool:
-    """Is it turned away by whoever lets the engine alone for now, because that failed him? Then it is no overload."""
+def in_cooldown(reply: Reply, deployment: str = "") -> bool:
+    """Is it turned away by whoever lets the engine alone for now, because that failed him? Then it is no overload.
+
+    `deployment` is the engine's name there; empty where it is not known: then whoever is let alone may be it.
+    """
     said = _said(reply)
-    return reply.status in _TURNING_AWAY and bool(_COOLDOWN.search(said)) and _NOBODY_COOLS not in said
-
-
-def vouches(reply: Reply) -> bool:
-    """Is it an engine's own word of overload, or a limit's? A bare 503 may be how a gateway says that it lost one."""
-    if in_cooldown(reply):
+    if reply.status not in _TURNING_AWAY or not _COOLDOWN.search(said):
         return False
-    return reply.status != 503 or (reply.error is not None and names_overload(reply))
+    if (listed := _WHO_COOLS.search(said)) is not None:
+        return not listed[1].startswith("]") and deployment.lower() in listed[1]
+    return not names_a_rate(reply)
+
+
+def vouches(reply: Reply, deployment: str = "") -> bool:
+    """Is it an engine's own word of overload, or a limit's? A bare 503 may be how a gateway says that it lost one."""
+    if in_cooldown(reply, deployment):
+        return False
+    if reply.status != 503 or _ENVOYS in reply.headers:
+        return True
+    return reply.error is not None and names_overload(reply)
 
 
 def names_a_rate(reply: Reply) -> bool:

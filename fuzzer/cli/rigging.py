@@ -50,6 +50,7 @@ def _settings(flags: CommonFlags, pace: Settings) -> Settings:
         revival_timeout_s=flags.revival_timeout_s,
         death_spacing_s=flags.death_spacing_s,
         max_deaths=flags.max_deaths,
+        max_time_s=flags.max_time_s,
         allow_replicas=flags.allow_replicas,
         on_death=flags.on_death,
         seed=flags.seed or 0,

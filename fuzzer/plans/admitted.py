@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from fuzzer.model import WELL, Observation, Outcome, ProbeSpec, Role
 from fuzzer.plans.corners import FIRST_TOKENS
-from fuzzer.plans.terms import SHORT
+from fuzzer.plans.terms import SHORT, longest_beside
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,20 +34,20 @@ def admitted(question: VerifyQuestion, mode: Mode) -> Iterator[Item]:
     """
     full, output = question.cap - question.reserved, question.output_tokens
     fits = partial(passes, question.fail_on)
-    longest = question.cap - max(1, question.largest_prompt_below_limit)
+    longest, beside = (longest_beside(tokens, question.cap, question) for tokens in (1, output))
 
     def spec(length: int, reason: str, role: Role = Role.FIT, **other: object) -> ProbeSpec:
         return question.spec(length, role, reason, mode=mode, **other)
 
     if question.cache == "warm":
         yield Item(
-            f"{mode}: {full - output} + {output}, into the cache",
-            spec(full - output, "so that the prefix of the next ones is in the cache", Role.PRIME, stream=True),
+            f"{mode}: {beside} + {output}, into the cache",
+            spec(beside, "so that the prefix of the next ones is in the cache", Role.PRIME, stream=True),
             fits,
         )
     yield Item(
-        f"{mode}: {full - output} + {output}, streamed",
-        spec(full - output, "the longest prompt with its whole output", stream=True),
+        f"{mode}: {beside} + {output}, streamed",
+        spec(beside, "the longest prompt with its whole output", stream=True),
         fits,
     )
     yield Item(
@@ -67,14 +67,14 @@ def admitted(question: VerifyQuestion, mode: Mode) -> Iterator[Item]:
         partial(_begins, question.fail_on),
     )
     yield Item(
-        f"{mode}: {full - output} + {2 * output}, more than fits",
-        spec(full - output, "more output than the cap leaves", stream=False, output_tokens=2 * output),
+        f"{mode}: {beside} + {2 * output}, more than fits",
+        spec(beside, "more output than the cap leaves", stream=False, output_tokens=2 * output),
         partial(held_to, question.cap, question.fail_on),
     )
     yield Item(
-        f"{mode}: {full - output}, max_tokens left out",
+        f"{mode}: {beside}, max_tokens left out",
         spec(
-            full - output,
+            beside,
             "the number left out",
             stream=True,
             output_tokens=1,

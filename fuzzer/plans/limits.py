@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from fuzzer.model import Observation, Outcome, ProbeSpec, Role, Side, side_of
 from fuzzer.plans.tally import Tally
+from fuzzer.plans.terms import longest_beside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +23,7 @@ def near_limit(ledger: Ledger) -> ProbeSpec | None:
     question = ledger.question
     if not reached_limit(ledger) or question.limit is None:
         return None
-    length = min(question.limit - question.reserved - question.output_tokens, question.top)
+    length = longest_beside(question.output_tokens, question.limit, question)
     if length < 1 or ledger.at(length).passes:
         return None
     return question.spec(length, Role.LIMIT, "the longest prompt that leaves room for the whole output")
@@ -65,29 +66,30 @@ def _over_asked(ledger: Ledger) -> tuple[int, int] | None:
     question = ledger.question
     if question.limit is None or not reached_limit(ledger):
         return None
-    length = question.limit - question.reserved - question.output_tokens
-    return (length, 2 * question.output_tokens) if length >= 1 else None
+    length = longest_beside(question.output_tokens, question.limit, question)
+    return (length, question.limit - length + question.output_tokens) if length >= 1 else None
 
 
 def over_limit(ledger: Ledger) -> ProbeSpec | None:
     """One prompt just above what the advertised limit admits, last: builds exist that hang after a clean refusal.
 
-    Where prompts end well below the limit that is the next one: some servers cut it without a word.
+    Where prompts are known to end well below the limit, first the next one: some servers cut it without a word.
     """
     question = ledger.question
-    if not reached_limit(ledger) or question.limit is None or Role.OVER_LIMIT in ledger.by_role:
+    if not reached_limit(ledger) or question.limit is None or asked_failure(ledger) is not None:
         return None
-    if asked_failure(ledger) is not None:
+    seen = over_limit_seen(ledger)
+    if seen and (seen.spec.length > question.limit or side_of(seen.outcome, question.fail_on) is not Side.GOOD):
         return None
     reason = "is a prompt above the limit refused, and the engine well after it?"
-    is_next = question.largest_prompt_below_limit > 1
+    is_next = seen is None and question.largest_prompt_below_limit > 1
     length = question.top + 1 if is_next else question.limit + 1
     return question.spec(length, Role.OVER_LIMIT, reason, output_tokens=1)
 
 
 def over_limit_seen(ledger: Ledger) -> Observation | None:
-    """What came of the probe above the limit."""
-    return next(iter(ledger.by_role.get(Role.OVER_LIMIT, [])), None)
+    """What came of the last probe above the limit."""
+    return next(reversed(ledger.by_role.get(Role.OVER_LIMIT, [])), None)
 
 
 def cut_short_of_limit(ledger: Ledger) -> Observation | None:
@@ -192,8 +194,10 @@ def _spare(ledger: Ledger) -> int:
 
 def corners_below(ledger: Ledger, limit: int) -> list[tuple[int, int]]:
     """The longest prompt that such a limit admits, and the longest with its whole output."""
-    spare, whole, reserved = _spare(ledger), ledger.question.output_tokens, ledger.question.reserved
-    corners = [(limit - spare, max(1, min(spare - reserved, whole))), (limit - reserved - whole, whole)]
+    spare, question = _spare(ledger), ledger.question
+    whole = question.output_tokens
+    beside_it = max(1, min(spare - question.reserved, whole))
+    corners = [(limit - spare, beside_it), (longest_beside(whole, limit, question), whole)]
     return [(length, output) for length, output in dict.fromkeys(corners) if length >= 1]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from fuzzer.model import FAIL_ON_DEFAULT, Cache, Outcome, ProbeSpec, Role
 
@@ -24,6 +24,21 @@ def companions_of(role: Role, companions: int, length: int, limit: int | None) -
     if role is Role.BASELINE:
         return ()
     return (length if limit is None else max(1, min(length, limit // 2)),) * companions
+
+
+class Room(Protocol):
+    """What a kind of server keeps for itself of a limit, in tokens."""
+
+    @property
+    def largest_prompt_below_limit(self) -> int: ...
+
+    @property
+    def reserved(self) -> int: ...
+
+
+def longest_beside(output: int, limit: int, kept: Room) -> int:
+    """The longest prompt that such a limit admits beside so much output."""
+    return min(limit - kept.reserved - output, limit - max(1, kept.largest_prompt_below_limit))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

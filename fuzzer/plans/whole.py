@@ -31,7 +31,7 @@ def counted(ask: Ask) -> Ask:
         seen = list(facts)
         while True:
             whole = question.stream and asked_whole(seen)
-            told = [one for one in seen if not (whole and is_untold(one))]
+            told = [one for one in seen if not (whole and one is _first_good(seen))]  # which is asked again
             asked = ask(replace(question, stream=False) if whole else question, told)
             try:
                 spec = next(asked)
@@ -49,7 +49,7 @@ def counted(ask: Ask) -> Ask:
 
 def asked_whole(seen: Sequence[Observation]) -> bool:
     """Was the first good answer a stream that told no count? By that alone, so that no later one changes the terms."""
-    first = next(filter(_is_good, seen), None)
+    first = _first_good(seen)
     return first is not None and first.spec.stream and is_untold(first)
 
 
@@ -66,6 +66,10 @@ def is_again(spec: ProbeSpec, seen: Observation) -> bool:
 def is_untold(seen: Observation) -> bool:
     """Is it an answer that passed, and did not tell how many prompt tokens were read?"""
     return _is_good(seen) and seen.length_source == "inferred"
+
+
+def _first_good(seen: Sequence[Observation]) -> Observation | None:
+    return next(filter(_is_good, seen), None)
 
 
 def _is_good(seen: Observation) -> bool:

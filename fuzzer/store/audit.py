@@ -14,7 +14,6 @@ import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from fuzzer.store import connect
@@ -35,7 +34,6 @@ Place = tuple[str, int]  # a run and a position in it
 Row = tuple[Any, ...]
 
 END: Row = (None, 0)  # no row is left
-NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +92,8 @@ def audit(path: Path, expect: str | None = None) -> Audit:
 
 def _of_file(path: Path, damage: Future[list[str]]) -> Audit:
     """What the chains say; of a damaged file, only that it is one, and what is strange in it."""
-    found, strange = Audit(), NOTHING
+    found = Audit()
+    strange: Mapping[str, str] = {}
     try:
         with closing(connect.auditable(path)) as db:
             db.conn.execute("BEGIN")  # one moment of a database that may be growing

@@ -34,7 +34,9 @@ _PLAIN_NAME: Final = re.compile(
 )
 _PLAIN_VALUE: Final = re.compile(r"\d{0,3}|true|false|yes|no|on|off", re.IGNORECASE)
 _TELLING: Final = re.compile(
-    r"secret|token(?!iz|s)|key|auth(?!or)|cookie|vault|private|(?<!by)pass|pwd|cred|session|sig(?!nal)", re.IGNORECASE
+    r"secret|token(?!iz|s)|key|auth(?!or)|cookie|vault|private|(?<!by)pass|pwd|cred|session|sig(?!nal)"
+    r"|(?<![a-z])(?:pin|otp|code|tenant)(?![a-z])",
+    re.IGNORECASE,
 )
 _WORD: Final = re.compile(r"[A-Z]?[a-z]{0,12}\d{0,5}[a-z]{0,2}|[A-Z]{1,3}\d{1,4}[A-Z]?|[A-Z]{1,5}")  # vllm, gpu1, A100
 _LONGEST: Final = 16  # characters of a value that is plain
@@ -49,6 +51,8 @@ _HOOK: Final = re.compile(
     re.IGNORECASE,
 )
 _DRAWN: Final = re.compile(r"/(?:web)?hooks?/(?:[\w-]+/)?(?=[A-Za-z_-]*\d)([\w-]{16,})|/([A-Za-z0-9_]{20,})(?![\w.-])")
+_QUOTED: Final = re.compile(r"[\"'\\]")
+_PARTS: Final = re.compile(r"[^\W_]{8,}")  # that may be drawn at random; shorter ones (480B, 9f86d08) name a build
 _LONG: Final = 10  # characters of a part that no name of a model has, mixed
 
 
@@ -59,7 +63,8 @@ def is_client(name: str) -> bool:
 
 def holds_secret(name: str, value: str) -> bool:
     """May a header's value be a secret? Not where it only says which way to go, or is a number of no telling name."""
-    return name.lower() not in _HARMLESS and (_TELLING.search(name) is not None or not _NUMBER.fullmatch(value))
+    is_number = _NUMBER.fullmatch(value) and not _TELLING.search(name)
+    return not (is_number or _is_harmless(name, value))
 
 
 def are_plain(text: str) -> bool:
@@ -85,7 +90,10 @@ def header(text: str, word: Word, after: Word | None, behind: Word | None, *, cl
         return (given.start, given.end) if "$" in given.bare else None
     name = _HEADER_HERE.sub("", named + colon).strip("\"':").lower()
     span = _value(text, given, behind, upto)
-    return None if span is None or name in _HARMLESS or _is_none(name, text[slice(*span)]) else span
+    if span is None:
+        return None
+    value = text[slice(*span)]
+    return None if _is_none(name, value) or _is_harmless(name, _QUOTED.split(value.lstrip("\"'\\"))[0]) else span
 
 
 def _value(text: str, given: Word, behind: Word | None, upto: int) -> Span | None:
@@ -129,6 +137,15 @@ def _is_none(name: str, value: str) -> bool:
 
 def _are_words(text: str) -> bool:
     return all(map(_WORD.fullmatch, re.split(r"[-_.,]", text)))
+
+
+def _is_harmless(name: str, value: str) -> bool:
+    """Is the name known to hold no secret, and was no part of the value drawn at random?"""
+    return name.lower() in _HARMLESS and not any(map(_is_drawn, _PARTS.findall(value)))
+
+
+def _is_drawn(part: str) -> bool:
+    return not (part.isalpha() or part.isdigit() or _WORD.fullmatch(part))
 
 
 def _is_mixed(part: str) -> bool:

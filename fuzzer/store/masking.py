@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
 from fuzzer.store.commands import secrets_of_command, spans
 from fuzzer.store.httpwords import are_plain
+from targets.base import Fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -25,14 +27,19 @@ COMMANDS = frozenset({"on_death", "engine_log_cmd"})  # settings that hold one
 _SHORTEST = 6  # characters; a shorter "secret" (x, none) is in every text by chance
 _URL = re.compile(r"[a-z][a-z0-9+.-]{0,30}://[^\s\"'<>]+", re.IGNORECASE)
 _BEARER = re.compile(r"\b(bearer|basic)\s+[\w.~+/=-]{8,}", re.IGNORECASE)
-_SECRET_NAME = re.compile(r"key|token|secret|passw|auth|sig(?!nal)|credential", re.IGNORECASE)
+_SECRET_NAME = re.compile(
+    r"key|token|secret|passw|auth|sig(?!nal)|credential|(?<![a-z])(?:code|otp|pin)(?![a-z])", re.IGNORECASE
+)
 _FLAGS = frozenset({"--api-key", "--header"} | {f"--{name.replace('_', '-')}" for name in COMMANDS})
 _PAIR = re.compile(r"([^&=]+)=([^&]*)")
 # Members and columns that hold what somebody said, be it one word only; and names, be there blanks in them.
 _SAID = frozenset(
     {"reason", "next_step", "signature", "text", "detail", "excerpt", "fault_text", "message", "code", "type"}
-    | {"headers", "error", "hint", "last_words", "cause", "garble"}
+    | {"headers", "error", "hint", "last_words", "cause", "garble", "param", "fault", "finish_reason"}
+    | {"death_signatures", "companion_faults", "companions_turned_away"}
 )
+# Words that stand in these by themselves: a key that is the same word (`length`) hides none of them.
+_USUAL = {"fault": frozenset(Fault), "finish_reason": frozenset({"length", "stop", "content_filter", "tool_calls"})}
 _NAMES = frozenset({"model", "engine", "engine_version", "deployment", "name", "version", "url", "host", "user"})
 
 
@@ -126,20 +133,20 @@ class Secrets:
 
     def __init__(self, values: Iterable[str] = ()) -> None:
         long = {value for value in values if len(value) >= _SHORTEST}
-        self._forms = _forms(long)
-        self._never_names = _forms(value for value in long if not are_plain(value))
+        self._all = _Spellings(long)
+        self._never_names = _Spellings(value for value in long if not are_plain(value))
 
     def out_of(self, text: str) -> str:
         """`text` without them, also where it is JSON that escapes them."""
-        return _without(self._forms, text)
+        return self._all.masked(text)
 
     def out_of_name(self, name: str) -> str:
         """`name` without those that no name would hold by chance."""
-        return _without(self._never_names, name)
+        return self._never_names.masked(name)
 
     def out_of_json(self, value: Any, key: str = "") -> Any:  # noqa: ANN401  (any JSON)
         """The same JSON value, of the member `key`, without them in any of its texts."""
-        if not self._forms:
+        if not self._all.values:
             return value
         match value:
             case str():
@@ -155,18 +162,43 @@ class Secrets:
 
 def _is_text(key: str, value: str) -> bool:
     """Is it words, and no name? Names are one word each, but for a few that are told by their key."""
-    return key in _SAID or (" " in value and key not in _NAMES)
+    return value not in _USUAL.get(key, ()) if key in _SAID else " " in value and key not in _NAMES
 
 
-def _forms(values: Iterable[str]) -> list[str]:
-    """Each as it is and as JSON escapes it, once and within another JSON text; the longest first."""
-    found = set(values)
-    for _ in range(2):
-        found |= {json.dumps(value)[1:-1] for value in found}
-    return sorted(found, key=len, reverse=True)
+class _Spellings:
+    """Secrets, each as it is and as JSON may escape it, be that text within another JSON text; the longest first."""
+
+    def __init__(self, values: Iterable[str]) -> None:
+        self.values = sorted(values, key=len, reverse=True)
+
+    @cached_property
+    def _usual(self) -> list[str]:
+        found = set(self.values)
+        for _ in range(2):
+            found |= {json.dumps(value)[1:-1] for value in found}
+        return sorted(found, key=len, reverse=True)
+
+    @cached_property
+    def _escaped(self) -> list[re.Pattern[str]]:
+        return [re.compile("".join(map(_spelt, value))) for value in self.values]
+
+    def masked(self, text: str) -> str:
+        for secret in self._usual:
+            text = text.replace(secret, MASK)
+        if "\\" in text:
+            for spelling in self._escaped:
+                text = spelling.sub(MASK, text)
+        return text
 
 
-def _without(forms: Iterable[str], text: str) -> str:
-    for secret in forms:
-        text = text.replace(secret, MASK)
-    return text
+def _spelt(character: str) -> str:
+    """A pattern of the character as it is, and of all escapes that JSON has for it."""
+    if character == "\\":
+        return r"\\{1,4}+(?:u005[cC])?"  # possessive: many of them in a row would be tried in every way
+    units = character.encode("utf-16-be", "surrogatepass").hex()
+    numbered = "".join(rf"\\{{1,4}}u(?i:{units[at : at + 4]})" for at in range(0, len(units), 4))
+    once = json.dumps(character)[1:-1]
+    named = [re.escape(form) for form in dict.fromkeys((character, once, json.dumps(once)[1:-1]))]
+    if character == "/":
+        named.append(r"\\{1,4}/")
+    return f"(?:{'|'.join([*named, numbered])})"

@@ -1,8 +1,9 @@
 """Do the runs stand in the order in which they were begun, and does none go on after its answer?
 
 Runs are read in the order of their `rowid`, which no hash covers. So the row of each new run names, among its settings,
-the link of the run that was begun before it: that is covered. Rows of before that was so have only their times and the
-heads that their seals name to go by; where these two agree that a run came later, it did.
+the link of the run that was begun before it: that is covered. Rows of before that was so have only their times, the
+heads that their seals name and the order of their canaries to go by. A clock may be set back while two runs are at
+work, so only where all of these agree did a run come later.
 """
 
 from __future__ import annotations
@@ -37,6 +38,9 @@ FROM seals s, json_each(CASE WHEN json_valid(s.previous_heads_json) THEN s.previ
 JOIN (SELECT t.run, c.hash FROM seals t JOIN chain c USING (run, position)) earlier ON earlier.hash = named.value
 WHERE earlier.run <> s.run
 """
+
+# Which of two runs sang first; one that did not sing at all is missing.
+_SANG: Final = "SELECT run FROM canaries WHERE run IN (?, ?) GROUP BY run ORDER BY min(rowid)"
 
 _WENT_ON: Final = """
 SELECT s.run, c.position FROM seals s JOIN chain c ON c.run = s.run AND c.position = s.position + 1
@@ -97,12 +101,12 @@ def _came_with(merge: _Place, places: Sequence[_Place], nth: int) -> tuple[str, 
 
 
 def _against_seals(conn: sqlite3.Connection, places: Sequence[_Place]) -> Iterator[str]:
-    """A run that was begun later by the clock, and sealed later, stands later."""
+    """A run that was begun later by the clock, and sang and was sealed later, stands later."""
     at = {place.run: nth for nth, place in enumerate(places)}
     for earlier, later in conn.execute(_SEALED) if at else ():
         if earlier in at and later in at and at[later] < at[earlier]:
-            began, went_on = places[at[earlier]].at_utc, places[at[later]].at_utc
-            if began < went_on:
+            in_time = places[at[earlier]].at_utc < places[at[later]].at_utc
+            if in_time and [run for (run,) in conn.execute(_SANG, (earlier, later))] == [earlier, later]:
                 yield f"run {later} stands before run {earlier}, which was begun and sealed before it"
 
 

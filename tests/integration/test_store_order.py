@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from fuzzer.evidence import Canary
 from fuzzer.finding import Finding, FindingKind
 from fuzzer.store import History, RunRecord, Store, StoreError, audit
 from fuzzer.store.order import BEGUN_AFTER
@@ -41,8 +42,14 @@ def rows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.setattr("fuzzer.store.order.begun_after", lambda _: {})
 
 
-def run_of(store: Store, cap: int) -> str:
+def begun(store: Store) -> str:
     run = store.begin(RECORD)
+    store.canary(run, Canary(ok=True, duration_s=0.1), at_s=0.1, purpose="baseline")
+    return run
+
+
+def run_of(store: Store, cap: int) -> str:
+    run = begun(store)
     store.finish(run, replace(FOUND, cap=cap), "done", at_s=1.0)
     return run
 
@@ -121,6 +128,27 @@ def test_clocks_that_go_back_and_merges_both_ways_are_nobodys_doing(path: Path, 
             conn.execute("VACUUM")
         with History.open(file) as history:
             history.get("last")
+
+
+@pytest.mark.usefixtures("rows")
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_a_clock_that_goes_back_while_a_run_is_at_work_is_nobodys_doing(
+    path: Path, at: Clock, interrupted: bool
+) -> None:
+    with Store.open(path) as store:
+        at("10:30")
+        slow = begun(store)
+        if interrupted:
+            store.finish(slow, None, "interrupted", at_s=1.0)
+        at("10:00")
+        run_of(store, 8960)
+        at("10:40")
+        if interrupted:
+            store.reopen(slow, (), at_s=1.0)
+        store.finish(slow, FOUND, "done", at_s=2400.0)
+    assert audit(path).problems == []
+    with History.open(path) as history:
+        assert history.get("last").run != slow
 
 
 def test_what_a_run_names_is_no_setting_of_its(path: Path) -> None:

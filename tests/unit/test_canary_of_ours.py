@@ -7,7 +7,7 @@ import pytest
 from fuzzer.canary import _of_ours
 from fuzzer.evidence import Canary
 from fuzzer.model import Baseline
-from targets.base import Reply
+from targets.base import Reply, ServerError
 
 SANG = Canary(ok=True, duration_s=0.1, status=200)
 KNOWN = Baseline(model="ours", canary_model="ours-in-full", deployment="first")
@@ -27,6 +27,13 @@ def test_a_song_of_somebody_else_is_none(model: str, deployment: str, turned_awa
     reply = Reply(sent=True, status=200, model=model, headers={"x-litellm-model-id": deployment})
     canary = _of_ours(SANG, reply, KNOWN)
     assert (canary.ok, canary.turned_away, canary.let_down) == (not turned_away, turned_away, let_down)
+
+
+@pytest.mark.parametrize(("cools", "let_down"), [("first", True), ("second", False)])
+def test_another_deployments_cooldown_is_not_ours(cools: str, let_down: bool) -> None:
+    busy = Canary(ok=False, duration_s=0.1, status=429, busy=True, let_down=True)
+    said = ServerError(f"No deployments available, cooldown_list=['{cools}']")
+    assert _of_ours(busy, Reply(sent=True, status=429, error=said), KNOWN).let_down is let_down
 
 
 def test_where_no_canary_said_its_name_before_any_name_is_ours() -> None:

@@ -30,6 +30,10 @@ def test_the_value_of_a_header_is_one(name: str) -> None:
 
 def test_a_number_is_one_where_the_name_says_so() -> None:
     assert found(("x-api-key", "300000")) == {"300000"}
+    assert found(("X-Pin", "482913"), ("x-otp", "482914"), ("X-Access-Code", "482915"), ("x_tenant", "482916")) == {
+        "482913", "482914", "482915", "482916",
+    }  # fmt: skip
+    assert found(("x-shipping", "482913"), ("x-encoding", "482913")) == set()
     assert found(("x-anything", "300000"), ("x-share", "0.25")) == set()
     assert found(("x-anything", "4929123412341234")) == {"4929123412341234"}
 
@@ -41,11 +45,20 @@ def test_a_number_is_one_where_the_name_says_so() -> None:
         ("X-Envoy-Retry-On", "connect-failure,refused-stream"),
         ("content-type", "application/json"),
         ("user-agent", "ctxfuzz of the night shift"),
+        ("user-agent", "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0"),
         ("x-model", "meta-llama/Llama-3.1-8B-Instruct"),
+        ("x-model", "Qwen/Qwen3-Coder-480B-A35B-Instruct-FP8-20250731"),
+        ("host", "vllm.eu-west-1.elb.amazonaws.com"),
     ],
 )
 def test_a_header_that_only_says_which_way_to_go_holds_none(name: str, value: str) -> None:
     assert found((name, value)) == set()
+
+
+@pytest.mark.parametrize("name", ["User-Agent", "X-Model", "Tags", "Title", "Host"])
+@pytest.mark.parametrize("value", [KEY, "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b", "a1b2c3d4e5f6a7b8"])
+def test_what_was_drawn_at_random_is_one_whatever_its_name(name: str, value: str) -> None:
+    assert found((name, value)) == {value}
 
 
 @pytest.mark.parametrize(

@@ -92,6 +92,15 @@ def test_sglang_clamps_two_short_of_its_context() -> None:
 
 def test_a_clamp_by_a_limit_that_nobody_told_us_is_a_pass_with_a_mark() -> None:
     assert judge(evidence(answer(8000, 20), limit=None)).clamped
+    assert judge(evidence(answer(8000, 20, finish_reason="context"), limit=None)).clamped
+
+
+@pytest.mark.parametrize(
+    "finish", ["time_limit", "timelimit", "max_time", "rate_limit", "RateLimit", "user_limit_stop"]
+)
+def test_a_limit_of_time_or_of_a_rate_is_no_clamp(finish: str) -> None:
+    verdict = judge(evidence(answer(8000, 7, finish_reason=finish), limit=None))
+    assert (verdict.outcome, verdict.clamped) == (Outcome.TRUNCATED, False)
 
 
 def test_an_answer_that_we_stopped_on_purpose_is_a_pass() -> None:
@@ -198,6 +207,29 @@ def test_a_400_that_names_no_length_is_an_edge_and_no_limit(said: str, limit: in
     """It may hide a death: that all is well up to there, and safe, nobody can say."""
     assert judge(evidence(http(400, said), limit=limit)).outcome is Outcome.ERROR
     assert judge(evidence(http(400, said), limit=8031)).outcome is Outcome.REJECTED  # past what is advertised
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "could not broadcast input array from shape (8000,) into shape (7999,)",
+        "The size of tensor a (7999) must match the size of tensor b (8000)",
+        "failed to decode the batch, n_tokens = 512, ret = -3",
+        "[Errno 5] Input/output error",
+        "rpc error: context canceled",
+        "maximum recursion depth exceeded",
+        "request 8000",
+    ],
+)
+@pytest.mark.parametrize("limit", [None, 131_072])
+def test_a_failure_that_names_the_requests_own_length_is_no_refusal(said: str, limit: int | None) -> None:
+    assert judge(evidence(http(400, said), limit=limit, **BLIND)).outcome is Outcome.ERROR
+
+
+def test_a_400_that_speaks_of_no_length_before_a_late_canary_is_a_presumed_death() -> None:
+    reply = http(400, "Model reloaded while the prompt was processed")
+    assert judge(evidence(reply, limit=None, **BLIND)).outcome is Outcome.REJECTED
+    assert judge(evidence(reply, limit=None, **LATE)).outcome is Outcome.DEATH
 
 
 @pytest.mark.parametrize("said", ["trop de tokens", "8000 > 7999", "8032 > 7999", "输入过长"])
@@ -366,6 +398,8 @@ def test_an_answer_that_the_model_itself_ended_is_not_short() -> None:
         ("model_context_window_exceeded", Outcome.TRUNCATED),
         ("SAFETY", Outcome.TRUNCATED),
         ("abort", Outcome.TRUNCATED),
+        ("time_limit", Outcome.TRUNCATED),
+        ("context", Outcome.TRUNCATED),
         ("FINISH_REASON_UNSPECIFIED", Outcome.TRUNCATED),
         (None, Outcome.TRUNCATED),
     ],
@@ -745,21 +779,24 @@ def test_a_door_that_is_shut_to_longer_prompts_alone_measures_them(status: int, 
 
 
 @pytest.mark.parametrize(
-    ("message", "outcome"),
+    ("message", "outcome", "at_first"),
     [
-        ("[metal::malloc] Attempting to allocate 27000000000 bytes which is greater than the maximum", Outcome.ERROR),
-        ("[broadcast_shapes] Shapes (1,32,300000,128) and (1,32,262144,128) cannot be broadcast.", Outcome.ERROR),
-        ("Not Found", Outcome.INFRA),
-        ("The model `tiny` does not exist.", Outcome.INFRA),
-        ("no Route matched with those values", Outcome.INFRA),
+        ("[metal::malloc] Attempting to allocate 27000000000 bytes, greater than", Outcome.ERROR, Outcome.ERROR),
+        ("[broadcast_shapes] Shapes (1,32,300000,128) and (1,32,262144,128)", Outcome.ERROR, Outcome.ERROR),
+        ("[quantized_matmul] The last axis is not divisible by 64", Outcome.ERROR, Outcome.INFRA),
+        ("Not Found", Outcome.INFRA, Outcome.INFRA),
+        ("The model `tiny` does not exist.", Outcome.INFRA, Outcome.INFRA),
+        ("no Route matched with those values", Outcome.INFRA, Outcome.INFRA),
     ],
 )
-def test_a_404_that_names_nothing_missing_is_the_engines_own_failure(message: str, outcome: Outcome) -> None:
+def test_a_404_that_names_nothing_missing_is_the_engines_own_failure(
+    message: str, outcome: Outcome, at_first: Outcome
+) -> None:
     """mlx_lm.server says 404 of every exception."""
     reply = replace(http(404), error=server_error({"error": message}))
     seen = evidence(reply, proxy=proxies.sign(reply), **BLIND)
     assert judge(seen).outcome is outcome
-    assert judge(replace(seen, baseline=None)).outcome is Outcome.INFRA, "at first it may be the model's name"
+    assert judge(replace(seen, baseline=None)).outcome is at_first, "at first it may be the model's name"
     if outcome is Outcome.ERROR:
         gone = replace(seen, canary=CANARY_REFUSED, health_after=(GONE,))
         assert judge(gone).outcome is Outcome.DEATH
@@ -844,6 +881,7 @@ def test_what_fails_at_the_same_tick_at_any_length_is_a_proxys_deadline(reply: R
         {"reply": replace(PLAIN_500, ended_s=4.5), "recent_cuts_s": (4.5, 4.5)},  # clocks strike at whole seconds
         {"reply": replace(PLAIN_500, ended_s=0.5), "recent_cuts_s": (0.5, 0.5)},
         {"reply": http(500, "index 262144 is out of bounds", ended_s=4.01)},  # it says of what it failed
+        {"slowest_pass_s": 4.3},  # nobody gave up on that one
     ],
 )
 def test_what_fails_at_one_place_in_the_prompt_fails_after_one_time_too(change: dict[str, object]) -> None:
@@ -939,7 +977,9 @@ def read(hits: float, queries: float | None, prompts: float, done: float = 5.0) 
     ("before", "after", "change", "outcome"),
     [
         (read(0, 900, 900), read(7900, 8900, 8900), {}, Outcome.ABANDONED),
-        (read(0, None, 900), read(7900, None, 1000), {}, Outcome.ABANDONED),  # llama.cpp: prompt tokens read anew
+        (read(0, 900, 900), read(7900, 8909, 8909), {}, Outcome.ABANDONED),  # to a block
+        (read(0, 900, 900), read(6000, 7900, 7900), {}, Outcome.PASS),  # a shorter prompt: somebody else's alone
+        (read(0, None, 900), read(6000, None, 2900), {}, Outcome.PASS),  # nothing tells how long that prompt was
         (read(0, 900, 900), read(16, 8900, 8900), {}, Outcome.PASS),
         (read(0, 900, 900), read(7900, 16900, 16900), {}, Outcome.PASS),  # somebody else's prompt was looked up too
         (read(0, None, 900), read(7900, None, 8900), {}, Outcome.PASS),
@@ -1029,6 +1069,7 @@ def test_judge_is_total_and_a_pass_is_never_called_without_a_singing_canary(
 # --- our own absence, our own network, and a supervisor's hand ---
 
 
+UNREACHED = Health(0.1, fault=Fault.NO_ROUTE)
 NO_ROUTE = Canary(ok=False, duration_s=0.1, fault="no_route")
 
 
@@ -1042,6 +1083,9 @@ NO_ROUTE = Canary(ok=False, duration_s=0.1, fault="no_route")
         (REBORN, Outcome.DEATH),  # the host was restarted
         ({"canary": CANARY_500, **BLIND}, Outcome.DEATH),
         ({"canary": CANARY_REFUSED, "health_after": (GONE,), **BLIND}, Outcome.DEATH),
+        ({"health_after": (GONE, GREEN), **BLIND}, Outcome.DEATH),
+        ({"health_after": (UNREACHED, RED, GREEN), **BLIND}, Outcome.DEATH),  # a server that loads its model
+        ({"health_after": (UNREACHED, GREEN), **BLIND}, Outcome.ABANDONED),
     ],
 )
 def test_a_network_that_went_away_under_a_read_is_no_death_by_itself(
@@ -1051,6 +1095,10 @@ def test_a_network_that_went_away_under_a_read_is_no_death_by_itself(
     verdict = judge(evidence(lost, **change))
     assert (verdict.outcome, verdict.deaths) == (outcome, int(outcome is Outcome.DEATH))
     assert "Network is down" in verdict.reason
+    served = judge(evidence(lost, served_before=True, **change))
+    lives = change == {}
+    assert (served.outcome, served.deaths) == (outcome, int(not lives)), "its host may have died: nobody is blamed"
+    assert served.blames == (None if lives else "nobody" if outcome is Outcome.ABANDONED else "this")
 
 
 def test_a_line_that_went_dead_while_we_were_away_is_no_evidence() -> None:
@@ -1228,9 +1276,14 @@ def test_who_is_before_an_engine_that_served_says_that_it_failed_him(seen: dict[
 
 @GOOD_OR_REFUSED
 @pytest.mark.parametrize("first", [COOLDOWN, FELL_BACK])
-def test_who_sings_after_a_cooldown_may_be_the_next_life(seen: dict[str, Any], first: Canary) -> None:
+def test_who_sings_after_a_cooldown_twice_may_be_the_next_life(seen: dict[str, Any], first: Canary) -> None:
+    """Once it may be a rate, or another engine's cooldown. The same twice comes of the length, and each was a life."""
     late = after(SINGS, first, **seen, **SERVED)
-    assert judge(late).corroboration is Corroboration.PRESUMED
+    assert (judge(late).outcome, judge(late).its_word) == (Outcome.BUSY, True)
+    again = judge(replace(late, took_its_word=True, uncharged=True))
+    assert (again.outcome, again.corroboration, again.deaths) == (Outcome.DEATH, Corroboration.PRESUMED, 2)
+    assert judge(replace(late, took_its_word=True)).deaths == 1, "it was another length that was let go"
+    assert judge(replace(late, health_after=(RED, GREEN))).corroboration is Corroboration.PRESUMED
     assert judge(replace(late, served_before=False)).outcome in {Outcome.PASS, Outcome.REJECTED}
     assert judge(after(SINGS, first, **seen, served_before=True)).outcome in {Outcome.PASS, Outcome.REJECTED}
 
@@ -1243,7 +1296,9 @@ def test_where_probe_and_canary_are_answered_by_a_fallback_the_engine_is_gone() 
 
 @GOOD_OR_REFUSED
 def test_a_canary_that_a_gateway_sent_more_than_once_shows_nothing(seen: dict[str, Any]) -> None:
-    for unclear in (after(ASKED_AGAIN, **seen, **SERVED), after(SINGS, ASKED_AGAIN, **seen, **SERVED)):
+    late = after(SINGS, ASKED_AGAIN, **seen, **SERVED)
+    assert (judge(late).outcome, judge(late).its_word) == (Outcome.BUSY, True), "it may do so once of anything"
+    for unclear in (after(ASKED_AGAIN, **seen, **SERVED), replace(late, took_its_word=True, uncharged=True)):
         verdict = judge(unclear)
         assert (verdict.outcome, verdict.deaths, verdict.unusable) == (Outcome.INFRA, 0, False)
         assert "retries" in verdict.next_step
@@ -1272,16 +1327,42 @@ def test_a_canary_that_is_told_to_come_back_much_later_is_busy() -> None:
     assert (verdict.outcome, verdict.retry_after_s) == (Outcome.BUSY, 3600.0)
 
 
+@pytest.mark.parametrize("canary", [RATE, COOLDOWN])
+def test_where_the_run_had_no_time_to_ask_on_the_engine_is_busy(canary: Canary) -> None:
+    cut = after(canary, reply=answer(), ran_out=True, **SERVED)
+    verdict = judge(cut)
+    assert (verdict.outcome, verdict.its_word) == (Outcome.BUSY, canary.let_down)
+    again = judge(replace(cut, took_its_word=True, uncharged=True))
+    assert (again.outcome, again.deaths) == ((Outcome.DEATH, 2) if canary.let_down else (Outcome.BUSY, 0))
+
+
 def test_a_busy_canary_after_health_went_down_is_no_proof_of_life() -> None:
     went_down = after(RATE, reply=answer(), health_after=(GREEN, RED), **SERVED)
     assert judge(went_down).corroboration is Corroboration.PRESUMED
 
 
-@pytest.mark.parametrize("canary", [COOLDOWN, FELL_BACK, RATE, LOST_ROUTE])
+@pytest.mark.parametrize("canary", [COOLDOWN, FELL_BACK, LOST_ROUTE])
 def test_an_engine_that_hung_and_is_not_heard_again_is_wedged(canary: Canary) -> None:
     hung = judge(after(canary, reply=Reply(sent=True, ended_s=60.0), hung=True, **SERVED))
     assert (hung.outcome, hung.wedged) == (Outcome.HANG, True)
     assert judge(after(SINGS, canary, reply=Reply(sent=True), hung=True, **SERVED)).wedged is False
+
+
+@pytest.mark.parametrize(
+    ("canary", "more", "wedged"),
+    [
+        (RATE, SERVED, False),
+        (RATE, {"health_after": (GREEN, RED), **SERVED}, True),
+        (RATE, {"drained": (COOLDOWN,), **SERVED}, True),
+        (RATE, {}, False),  # the same process was there, and went on
+        (COOLDOWN, {}, False),
+    ],
+)
+def test_a_limit_that_stands_before_an_engine_that_hung_wedges_nothing(
+    canary: Canary, more: dict[str, Any], wedged: bool
+) -> None:
+    hung = judge(evidence(Reply(sent=True, ended_s=60.0), hung=True, canary=canary, **more))
+    assert (hung.outcome, hung.wedged) == (Outcome.HANG, wedged)
 
 
 @pytest.mark.parametrize(
@@ -1299,8 +1380,14 @@ def test_a_cooldown_that_the_probe_finds_may_be_its_own_doing(canary: Canary) ->
     """A gateway that asks again runs into the cooldown that the first death was the reason of."""
     said = "No deployments available for selected model, Try again in 5 seconds. cooldown_list=['ab12']"
     cold = evidence(http(429, said), overload_s=0.0, canary=canary, **SERVED)
-    assert judge(cold).corroboration is Corroboration.PRESUMED
+    again = judge(replace(cold, took_its_word=True))
+    assert again.corroboration is Corroboration.PRESUMED
+    assert judge(replace(cold, took_its_word=True, uncharged=True)).deaths > again.deaths == 1
+    others = replace(cold, canary=SINGS, baseline=Baseline(deployment="cd34"), took_its_word=True)
+    assert judge(others).outcome is Outcome.BUSY, "it lets another one alone"
     assert judge(replace(cold, before=scrape(), settled=scrape(done=7))).outcome is Outcome.BUSY
+    once = judge(replace(cold, canary=SINGS))
+    assert (once.outcome, once.its_word) == (Outcome.BUSY, True), "it may be a rate, or another one's"
     rate = http(429, said.replace("'ab12'", ""))
     assert judge(evidence(rate, overload_s=0.0, **SERVED)).outcome is Outcome.BUSY, "it has let nobody alone"
     assert judge(evidence(http(429, said), overload_s=0.0, **BLIND)).outcome is Outcome.BUSY, "it never served"

@@ -44,3 +44,29 @@ def test_it_is_asked_again_for_a_bounded_time(
     assert within[0] <= sum(told) <= within[1]
     assert all(pause_s >= max(1.0, named_s or 0.0) for pause_s in told), "and never more often than once a second"
     assert len(told) <= 16
+
+
+@pytest.mark.parametrize(
+    ("most_s", "named_s", "ran_out"), [(30.0, None, True), (30.0, 90.0, True), (300.0, 1.0, False)]
+)
+def test_nobody_is_asked_again_past_the_time_of_the_run(most_s: float, named_s: float | None, ran_out: bool) -> None:
+    now = 0.0
+    patience = Patience(60.0, 600.0, most_s, clock=lambda: now)
+    while (pause_s := patience.pause_s(replace(BUSY, wait_s=named_s))) is not None:
+        now += pause_s
+    assert patience.ran_out is ran_out
+    assert now < most_s
+
+
+@pytest.mark.parametrize("named_s", [None, 17.0, 39.0, 119.0])
+def test_who_is_let_in_at_last_has_all_the_time_that_a_hang_has(named_s: float | None) -> None:
+    now = 0.0
+    patience = Patience(60.0, 600.0, clock=lambda: now)
+    while now < 90.0:
+        now += patience.pause_s(replace(BUSY, wait_s=named_s)) or 0.0
+        assert patience.left_s() == 60.0
+    now += 20.0
+    pause_s = patience.pause_s(GIVEN_UP_ON)
+    assert pause_s is not None, "in the engine's own queue he has only just begun to wait"
+    now += pause_s
+    assert patience.left_s() == pytest.approx(40.0 - pause_s)

@@ -33,14 +33,24 @@ def test_the_cap_of_a_server_that_keeps_tokens_for_itself_admits_all_up_to_itsel
 
 
 @pytest.mark.parametrize("style", ["clamp", "sum"])
-def test_a_window_of_which_tokens_are_known_to_be_kept_back_needs_no_change(style: str) -> None:
+@pytest.mark.parametrize("output", [1, 4, 32])
+def test_a_window_of_which_tokens_are_known_to_be_kept_back_needs_no_change(style: str, output: int) -> None:
     """SGLang: the longest prompt is the window less 7, and no prompt and output fill its last 2 tokens."""
-    question = BisectQuestion(lo=1_000, hi=40_000, limit=LIMIT, largest_prompt_below_limit=7, reserved=2)
+    question = BisectQuestion(
+        lo=1_000, hi=40_000, limit=LIMIT, largest_prompt_below_limit=7, reserved=2, output_tokens=output
+    )
     played = play(bisect(question), World(limit=LIMIT - 2, style=style, prompt_room=5).answer)
     finding = played.finding
     assert (finding.kind, finding.cap, finding.last_good) == (FindingKind.CLEAN_LIMIT, LIMIT, LIMIT - 7)
     refused = [seen.spec for seen in played.log if seen.outcome is Outcome.REJECTED]
     assert all(spec.length > LIMIT - 7 or spec.length + spec.output_tokens > LIMIT for spec in refused)
+
+
+def test_where_longer_prompts_pass_than_were_known_to_the_limit_itself_is_tried() -> None:
+    question = BisectQuestion(lo=1_000, hi=40_000, limit=LIMIT, largest_prompt_below_limit=7, reserved=2)
+    played = play(bisect(question), World(limit=LIMIT).answer)
+    assert (played.finding.kind, played.finding.cap) == (FindingKind.CLEAN_LIMIT, LIMIT)
+    assert [seen.spec.length for seen in played.log if seen.spec.role is Role.OVER_LIMIT] == [LIMIT - 6, LIMIT + 1]
 
 
 def test_where_longer_prompts_are_cut_without_a_word_the_first_of_them_is_the_edge() -> None:

@@ -36,9 +36,10 @@ def test_a_cap_that_holds() -> None:
     assert {check.result for check in checks(question(), played.log)} == {"ok"}
 
 
-def test_a_cap_of_which_tokens_are_kept_back_holds() -> None:
+@pytest.mark.parametrize("output", [1, 4, 32])
+def test_a_cap_of_which_tokens_are_kept_back_holds(output: int) -> None:
     world = World(limit=CAP - 2, style="sum", prompt_room=5)
-    finding = verified(world, reserved=2, largest_prompt_below_limit=7).finding
+    finding = verified(world, reserved=2, largest_prompt_below_limit=7, output_tokens=output).finding
     assert (finding.kind, finding.cap) == (FindingKind.CLEAN_LIMIT, CAP)
 
 

@@ -220,6 +220,16 @@ def test_a_word_of_overload_is_true_once_as_much_has_passed() -> None:
     assert Standing().after(seen(9000, Outcome.BUSY)).believed is None
 
 
+def test_where_the_same_died_twice_no_word_of_overload_is_taken_any_more() -> None:
+    believed = Standing().after(seen(9000, Outcome.BUSY, its_word=True))
+    asked = [ProbeSpec(length, 8, Role.SEARCH, "") for length in (9000, 9500, 16)]
+    assert [believed.uncharged(spec) for spec in asked] == [True, False, False]
+    lied = believed.after(seen(9000, Outcome.DEATH, deaths=2, blames="this")).after(seen(9500))
+    assert [(lied.took_its_word(spec), lied.uncharged(spec)) for spec in asked] == [(True, False)] * 3
+    once = believed.after(seen(9000, Outcome.DEATH, deaths=1, blames="this"))
+    assert not once.took_its_word(asked[-1])
+
+
 def test_a_word_of_overload_is_taken_once_more_of_less_and_of_no_more() -> None:
     standing = Standing()
     told = []

@@ -53,6 +53,7 @@ def test_argv_keeps_its_shape_and_loses_its_secrets(argv: list[str], shown: list
             f"http://{MASK}@h:1/x?api-version=2024-02&api-key={MASK}",
         ),
         (f"http://a:p@{SECRET}@h/?access_token={SECRET}&n=1", f"http://{MASK}@h/?access_token={MASK}&n=1"),
+        (f"http://h/?code={SECRET}&encoding=utf8", f"http://h/?code={MASK}&encoding=utf8"),
         (f"http://[{SECRET}", MASK),
     ],
 )
@@ -157,6 +158,8 @@ def test_a_command_without_a_secret_stays_as_it_is(command: str) -> None:
         "./restart --token=«'pA55-7391'» # don't ask",
         "curl -H 'X-Vault: «pA55-7391»' -H 'Content-Type: application/json' http://h/restart",
         "curl -sSH X-Vault:«pA55-7391» h",
+        "curl -H 'X-Pin: «482913»' -H 'X-Access-Code: «ops»' -H 'X-Encoding: utf8' h",
+        "curl -H 'User-Agent: «9f86d081884c7d659a2feaa0c55ad015a3bf4f1b»' -H 'Title: vLLM died' h",
         "curl -H'X-Vault: «pA55-7391»' h",
         "curl --proxy-header 'X-Vault: «pA55-7391»' h",
         "wget -qO- --header='Private: «pA55-7391»' h",
@@ -271,6 +274,40 @@ def test_a_known_secret_is_found_by_value_also_inside_json(secret: str, before: 
     hidden = Secrets([secret])
     assert MASK in hidden.out_of(text)
     assert json.loads(hidden.out_of(json.dumps(secret))) == MASK
+
+
+@pytest.mark.parametrize(
+    ("secret", "written"),
+    [
+        ("dXNlcjpwYXNz/w==", r"dXNlcjpwYXNz\/w=="),
+        ("dXNlcjpwYXNz/w==", r"dXNlcjpwYXNz/w\u003d\u003D"),
+        ("dXNlcjpwYXNz/w==", r"\u0064XNlcjpwYXNz/w=="),
+        ("dXNlcjpwYXNz/w==", r"dXNlcjpwYXNz\\/w\\u003d="),  # JSON within JSON
+        ("sk-a&b<c>1234", r"sk-a\u0026b\u003cc\u003e1234"),
+        ("sk-a\\b/1234", r"sk-a\\b\/1234"),
+        ('two "words"', r"two\u0020\"words\""),
+        ("schl\u00fcssel-\U0001f511-7391", r"schl\u00FCssel-\uD83D\udd11-7391"),
+    ],
+)
+def test_a_known_secret_is_found_however_json_escapes_it(secret: str, written: str) -> None:
+    excerpt = f'{{"error":"bad {written}\\n", "n": 5}}'
+    assert Secrets([secret]).out_of_json({"excerpt": excerpt}) == {"excerpt": f'{{"error":"bad {MASK}\\n", "n": 5}}'}
+
+
+def test_a_key_of_many_backslashes_is_looked_for_in_no_time() -> None:
+    began = time.process_time()
+    assert MASK not in Secrets(["\\" * 40 + "x"]).out_of("\\" * 1_000)
+    assert time.process_time() - began < 10
+
+
+def test_a_key_of_one_word_is_masked_where_somebody_says_one_word() -> None:
+    said = {
+        "error": {"param": "hunter"}, "param": "hunter", "fault": "hunter", "finish_reason": "hunter",
+        "death_signatures": ["Unauthorized:hunter"], "companion_faults": ["hunter"],
+    }  # fmt: skip
+    assert "hunter" not in json.dumps(Secrets(["hunter"]).out_of_json(said))
+    ours = {"fault": "timeout", "finish_reason": "length"}
+    assert Secrets(["timeout", "length"]).out_of_json(ours) == ours
 
 
 def test_a_secret_too_short_to_be_one_leaves_texts_alone() -> None:

@@ -105,12 +105,22 @@ LITELLM = "No deployments available for selected model, Try again in 5 seconds. 
         (503, openai("All keys are cooling down"), True),
         (429, openai("No available providers"), True),
         (429, openai("Rate limit reached for requests per minute"), False),
+        (429, openai("Rate limit reached for requests per minute. Please cool down for 20s"), False),
+        (429, openai("Your account has no endpoint quota left"), False),
+        (429, openai(f"RateLimitError: {LITELLM}['ab12']"), True),
         (429, openai("The queue is full: no more than 8 backends' worth of requests"), False),
         (500, openai(f"{LITELLM}['ab12']"), False),
     ],
 )
 def test_a_cooldown_is_no_overload_of_the_engine(status: int, said: object, told: bool) -> None:
     assert in_cooldown(replied(status, said)) is told
+
+
+@pytest.mark.parametrize(("listed", "deployment", "ours"), [("AB12", "ab12", True), ("ab12", "AB12", True),
+    ("ab12', 'cd34", "cd34", True), ("ab12", "cd34", False), ("ab12", "", True), ("", "", False)])  # fmt: skip
+def test_a_cooldown_is_ours_where_it_may_name_our_deployment(listed: str, deployment: str, ours: bool) -> None:
+    said = openai(f"{LITELLM}[{repr(listed) if listed else ''}]".replace('"', "'"))
+    assert in_cooldown(replied(429, said), deployment) is ours
 
 
 @pytest.mark.parametrize(
@@ -125,3 +135,7 @@ def test_a_cooldown_is_no_overload_of_the_engine(status: int, said: object, told
 )
 def test_who_turns_a_request_away_vouches_for_an_engine_or_does_not(status: int, said: object, its_own: bool) -> None:
     assert vouches(replied(status, said, headers={"retry-after": "2"})) is its_own
+
+
+def test_a_meshs_own_limit_is_no_engine_that_was_lost() -> None:
+    assert vouches(replied(503, "reset reason: overflow", headers={"x-envoy-overloaded": "true"}))

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import anyio
 import pytest
 
+from fuzzer.asleep import asleep_s
 from fuzzer.errors import Interrupted
 from fuzzer.model import Settings
 from fuzzer.probe import look_again
 from fuzzer.rig import Rig
 from fuzzer.standing import Standing
-from fuzzer.watch import Pulse, asleep_s, watch
+from fuzzer.watch import Pulse, watch
 from targets.base import Health
 from targets.scrape import Scrape
 
