@@ -60,8 +60,10 @@ def may_hide_a_death(e: Evidence) -> bool:
     Or a 503 in words of overload, where such words were taken for true once of as much, or of less. Some gateways say
     so of an engine that died: whoever asks on and on kills one life after the other. One that names when to come back
     is believed. So is one once more that was asked for less: a queue may be full at any length.
+
+    A router's 503 that nobody is there comes of an absence that is older than the probe: it killed nobody.
     """
-    if cooled_down(e):
+    if cooled_down(e) and e.reply.status != 503:
         return e.served_before
     return e.took_its_word and e.reply.status == 503 and retry_after(e.reply.headers) is None
 

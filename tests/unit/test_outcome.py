@@ -864,6 +864,17 @@ PLAIN_500 = Reply(sent=True, status=500, complete=True, excerpt="Internal Server
 TICKS: dict[str, object] = {"recent_cuts_s": (4.01, 4.02), "cut_lengths": (7000, 8400)}
 
 
+@pytest.mark.parametrize(
+    "said", ["No instances available for model tiny", "no healthy workers", "no available backends"]
+)
+def test_a_router_with_nobody_to_send_it_to_was_killed_by_nothing_that_it_did_not_send(said: str) -> None:
+    """A pool of its own for long prompts: the canary goes to another one, and sings."""
+    reply = replace(http(503), error=ServerError(said, type="service_unavailable", code=503))
+    seen = evidence(reply, served_before=True, **BLIND)
+    assert judge(seen).outcome is Outcome.ERROR
+    assert judge(replace(seen, canary=CANARY_REFUSED, health_after=(GONE,))).outcome is Outcome.DEATH
+
+
 @pytest.mark.parametrize("seen", [{}, BLIND])
 @pytest.mark.parametrize("reply", [PLAIN_500, http(500, "Internal Server Error", ended_s=4.01)])
 def test_what_fails_at_the_same_tick_at_any_length_is_a_proxys_deadline(reply: Reply, seen: dict[str, object]) -> None:
