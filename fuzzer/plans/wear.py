@@ -44,7 +44,8 @@ def worn(ledger: Ledger) -> str | None:
     """A sentence: at which age each whole life ended, on all clocks that fit. None where length and chance may do.
 
     Where even short prompts kill twice, the life that we met may have been a better one; else one length must pass and
-    kill so often that chance will not do. A life that an edge ended, too, would hide that the others end alike.
+    kill so often that chance will not do. A life that an edge ended, too, would hide that the others end alike; but two
+    that are left then may be so by chance.
     """
     lives = lives_of(ledger.seen)
     if len(_deaths(ledger.at(ledger.question.baseline))) >= ENOUGH_LIVES:
@@ -52,7 +53,8 @@ def worn(ledger: Ledger) -> str | None:
     if sum(_surprise(tally) for _, tally in ledger.line()) < SURE:
         return None
     below = [_but_for_the_edge(life, ledger.bounds.high) for life in lives]
-    return _alike(lives, ended_of(lives)) or _alike(below, ended_of(below))
+    told = _alike(lives, ended_of(lives))
+    return told if told or len(ended_of(below)) < MANY_LIVES else _alike(below, ended_of(below))
 
 
 def _but_for_the_edge(life: Life, high: int) -> Life:
