@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from fuzzer import comeback
 from fuzzer.account import Account
+from fuzzer.aftermath import look_again
 from fuzzer.comeback import Comeback
 from fuzzer.errors import Interrupted
 from fuzzer.events import EngineDied, Event, Note, ProbeEnded, ProbeProgress, ProbeStarted, Replayed
@@ -26,7 +27,7 @@ from fuzzer.observe import observe
 from fuzzer.outcome import judge
 from fuzzer.plans.whole import ASKED_WHOLE, is_again
 from fuzzer.poison import with_poison
-from fuzzer.probe import gather, gather_unsent, look_again
+from fuzzer.probe import gather, gather_unsent
 from fuzzer.prompts.errors import TokenizerLost
 from fuzzer.rig import Prepared, prepare, unsent
 from fuzzer.standing import Standing, in_flight

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import anyio
 
 from fuzzer.inspection import Try
-from fuzzer.probe import drafted
 from fuzzer.prompts.recipe import Recipe
 from fuzzer.watch import Pulse, poll_health, scrape
 from targets.base import Fault, Generation, Health, Reply
+from targets.scrape import drafted
 
 if TYPE_CHECKING:
     from fuzzer.rig import Rig

@@ -20,7 +20,7 @@ from targets.refusals import in_cooldown, retry_after, vouches
 if TYPE_CHECKING:
     from fuzzer.evidence import Evidence
 
-_REFUSING = {400, 422}
+_TAKES_NO_SUCH_PROMPT = {400, 422}
 ONE_OF_THEM = (
     "a restart that was told of may have been another one's turn: give one pod's own URL, or --allow-replicas to go on "
     "without metrics as evidence"
@@ -101,7 +101,7 @@ def taken_in_turns(e: Evidence) -> Verdict | None:
 def ids_refused(e: Evidence) -> Verdict | None:
     """The first ids of all are refused, and so are the canary's: it is their kind that is not taken."""
     status = e.reply.status
-    if e.spec.mode != "ids" or e.baseline is not None or e.served_before or status not in _REFUSING:
+    if e.spec.mode != "ids" or e.baseline is not None or e.served_before or status not in _TAKES_NO_SUCH_PROMPT:
         return None
     alike = e.canary is not None and e.canary.status == status
     if not alike or e.refusal is not None or refuses_by_failure(e.reply) or death_proof(e) is not None:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from fuzzer.evidence import Evidence
 
-_REFUSING = {400, 413, 422}
+_BLAMES_THE_REQUEST = {400, 413, 422}
 _NOT_OF_LENGTH = {424, 429}
 
 
@@ -161,7 +161,7 @@ def _beside_the_length(e: Evidence) -> str | None:
         return "raise the limit on tokens per minute, or ask the engine itself by its own --url"
     if names_characters(e.reply):
         return "it is a limit on characters, not on tokens: raise it, or ask the engine itself by its own --url"
-    if e.reply.status not in _REFUSING:
+    if e.reply.status not in _BLAMES_THE_REQUEST:
         return "the target, or somebody before it, does not take a request of this length: see its log"
     return way.FOR_ITS_SIZE if _may_be_of_bytes(e) else None
 

@@ -22,9 +22,11 @@ if TYPE_CHECKING:
 # Cuts of earlier streams within this share of each other are one clock's doing, not an engine's.
 SAME_CLOCK = 0.05
 SHORTEST_CLOCK_S = 1.0  # no proxy's deadline is shorter
-# An engine that fails at one place in the prompt fails after one time too. A clock does so to the tick, and strikes at
-# whole seconds; and prompts of one length tell nothing of it.
-SAME_TICK, SAME_TICK_S, LATE_TICK_S, ANOTHER_LENGTH = 0.01, 0.05, 0.15, 0.02
+# An engine that fails at one place in the prompt fails after one time too; a clock does so to the tick.
+SAME_TICK = 0.01  # share of its time
+SAME_TICK_S = 0.05
+LATE_TICK_S = 0.15  # it strikes at whole seconds, and is heard so much later at most
+ANOTHER_LENGTH = 0.02  # prompts of one length, within this share, tell nothing of a clock
 LOST_STATUS = {502, 503, 520}  # how proxies say that they lost who is behind them
 _SHUT_ON_NOBODY = {400, 403, 404}
 _SHUT = {"auth", "redirect", "not-found"}  # not by the length: the way itself is shut

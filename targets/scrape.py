@@ -122,3 +122,21 @@ def counted(before: Scrape, after: Scrape) -> bool | None:
     """
     shared = before.work.keys() & after.work.keys()
     return any(after.work[name] > before.work[name] for name in shared) if shared else None
+
+
+def drafted(before: Scrape | None, after: Scrape | None) -> DraftCounts | None:
+    """What was drafted between two scrapes, or None where the counters do not tell."""
+    if before is None or after is None or before.draft is None or after.draft is None:
+        return None
+    old, new = before.draft, after.draft
+    if new.drafts < old.drafts:
+        return None
+    positions = tuple(
+        late - early for late, early in zip(new.accepted_per_position, old.accepted_per_position, strict=False)
+    )
+    return DraftCounts(
+        new.drafts - old.drafts,
+        new.draft_tokens - old.draft_tokens,
+        new.accepted_tokens - old.accepted_tokens,
+        positions,
+    )

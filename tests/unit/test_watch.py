@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import anyio
 import pytest
 
+from fuzzer.aftermath import look_again
 from fuzzer.asleep import asleep_s
 from fuzzer.errors import Interrupted
 from fuzzer.model import Settings
-from fuzzer.probe import look_again
 from fuzzer.rig import Rig
 from fuzzer.standing import Standing
 from fuzzer.watch import Pulse, watch

@@ -1,0 +1,133 @@
+"""Did the engine live through a probe? Its grace, its canary, and the last scrapes.
+
+Each step adds what it saw to the evidence; none of them judges it.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from dataclasses import replace
+from math import inf
+from typing import TYPE_CHECKING
+
+import anyio
+
+from fuzzer.canary import TOKENS_IN, sing
+from fuzzer.counting import looks_odd
+from fuzzer.errors import Interrupted
+from fuzzer.heed import unless
+from fuzzer.patience import Patience, outlast
+from fuzzer.prompts.recipe import Recipe
+from fuzzer.standing import in_flight
+from fuzzer.vitals import health_went_down, may_still_work
+from fuzzer.watch import GRACE_INTERVAL_S, TURNS, TURNS_WITHIN_S, Pulse, grace
+from targets.base import Fault
+from targets.scrape import Scrape, drafted, mixed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from fuzzer.evidence import Canary, Evidence
+    from fuzzer.model import ProbeSpec, Settings
+    from fuzzer.rig import Prepared, Rig
+    from fuzzer.standing import Standing
+
+PASS_INTERVAL_S = 0.5
+
+
+async def aftermath(
+    rig: Rig,
+    prepared: Prepared,
+    standing: Standing,
+    e: Evidence,
+    *,
+    pulse: Pulse,
+    tell: Callable[[Pulse, str], None],
+) -> Evidence:
+    """Grace, canary and the last scrapes: whether the engine lived through it."""
+    settings, target = rig.settings, rig.target
+    fine = (e.reply.complete or e.reply.stopped) and e.reply.status == 200 and e.reply.error is None
+    fine = fine or e.refusal is not None
+    tell(pulse, "grace")
+    after = await rig.look(standing)
+    seconds, interval = (
+        (settings.grace_pass_s, PASS_INTERVAL_S) if fine else (settings.grace_failure_s, GRACE_INTERVAL_S)
+    )
+    polls = await grace(target, pulse, seconds=seconds, interval_s=interval)
+    e = replace(e, health_after=polls, after=after, draft=e.reply.draft or drafted(e.before, after))
+    listened = any(poll.status is not None for poll in e.health_during)
+    if listened and polls and polls[-1].fault is Fault.REFUSED and not fine:
+        return e  # nobody listens any more: a canary could only be refused
+    tell(pulse, "canary")
+    e = await _sung(rig, prepared, standing, e, pulse=pulse, fine=fine)
+    canary = e.canary
+    if canary is None:
+        return e
+    settled = await rig.look(standing)
+    several = e.replicas or any(mixed(e.before, late) for late in (after, settled) if e.before and late)
+    e = replace(e, settled=settled, replicas=several)
+    return await _recounted(rig, e) if canary.ok and looks_odd(e) else e
+
+
+async def look_again(rig: Rig, standing: Standing) -> list[Scrape | None]:
+    """Who answers the metrics by now, several times: enough for one to show that takes turns with another.
+
+    Raises Interrupted where the run is stopped meanwhile.
+    """
+
+    async def look() -> list[Scrape | None]:
+        looks: list[Scrape | None] = []
+        with anyio.move_on_after(TURNS_WITHIN_S):
+            for _ in range(TURNS):
+                await anyio.sleep(GRACE_INTERVAL_S)
+                looks.append(await rig.look(standing))
+        return looks
+
+    return await unless(rig.stop, look)
+
+
+async def _recounted(rig: Rig, e: Evidence) -> Evidence:
+    """With what shows whether an odd count is the engine's: short prompts, sent in the same way.
+
+    Where we are interrupted meanwhile nobody can tell, and the probe is no evidence.
+    """
+    asked: list[Canary] = []
+    counts: Mapping[int, int] = {}
+    with suppress(Interrupted):
+        way = (e.spec.mode, e.spec.content)
+        counts = await rig.recount.of(rig, *way, deadline_s=e.deadline_s, tell=asked.append)
+    stopped = rig.stop.is_set() and not counts
+    return replace(e, short_counts=tuple(counts.items()), recounts=tuple(asked), cancelled=stopped)
+
+
+async def _sung(rig: Rig, prepared: Prepared, standing: Standing, e: Evidence, *, pulse: Pulse, fine: bool) -> Evidence:
+    """With the canary after it. Where we are interrupted while it is asked again, nobody can tell: it is no evidence.
+
+    What went well is not lost to an interrupt before its first canary was given up on, or turned away.
+    """
+    spec, settings = prepared.spec, rig.settings
+    deadline_s, yardstick = standing.deadline_s(in_flight(spec), settings.timeout_s), rig.yardstick(spec, standing)
+    head = f"canary/{prepared.seq}"
+    recipe = Recipe(spec.mode, TOKENS_IN, standing.canary_content(spec), str(settings.seed), head)
+    first: Canary | None = None
+    if fine or not may_still_work(e):
+        first = await sing(rig.target, rig.prompts, recipe, deadline_s, yardstick)
+        is_asked_again = first.turned_away or (fine and first.given_up_on)
+        if not is_asked_again or health_went_down(e) is not None:
+            return replace(e, canary=first)
+    asked: list[Canary] = []
+    patience = Patience(deadline_s, settings.timeout_s, _left_s(settings, standing, spec, pulse))
+    with suppress(Interrupted):
+        canary = await outlast(
+            rig.target, rig.prompts, recipe, patience, yardstick, first=first, stop=rig.stop, tell=asked.append
+        )
+        return replace(e, canary=canary, drained=tuple(asked), ran_out=patience.ran_out)
+    return replace(e, drained=tuple(asked), cancelled=True)
+
+
+def _left_s(settings: Settings, standing: Standing, spec: ProbeSpec, pulse: Pulse) -> float:
+    """What --max-time leaves, seconds."""
+    if settings.max_time_s is None:
+        return inf
+    return settings.max_time_s - standing.over_s - spec.wait_s - (time.monotonic() - pulse.began)
