@@ -40,8 +40,14 @@ class Life:
 
     @property
     def is_answered(self) -> bool:
-        """Did it end with nothing of ours in flight but a canary?"""
-        return self.ended and (self.idle or self.probes[-1].completion_tokens is not None)
+        """Did it end with nothing of ours in flight but a canary? What was answered with garbage was in flight."""
+        if not self.ended or self.idle:
+            return self.ended
+        return self.probes[-1].completion_tokens is not None and self.probes[-1].outcome is not Outcome.GARBLED
+
+    @property
+    def has_hung(self) -> bool:
+        return self.ended and not self.idle and self.probes[-1].outcome is Outcome.HANG
 
     @property
     def before(self) -> list[Observation]:
@@ -50,7 +56,10 @@ class Life:
 
 
 def lives_of(seen: Iterable[Observation]) -> list[Life]:
-    """The lives that a run has met, first to last. The last one goes on."""
+    """The lives that a run has met, first to last. The last one goes on.
+
+    One that is wedged serves nobody any more, so that it has ended, whether or not its death is seen.
+    """
     lives = [Life()]
     for each in seen:
         if each.died_before:
@@ -62,8 +71,8 @@ def lives_of(seen: Iterable[Observation]) -> list[Life]:
             continue
         life.probes.append(each)
         if each.wedged or (each.deaths and not is_nobodys):
-            life.ended, life.gone_s = each.deaths > 0 and not is_nobodys, each.ended_s
-            others = life.is_answered + each.relapses  # canaries that were no songs of the next life
+            life.ended, life.gone_s = True, each.ended_s
+            others = (life.is_answered or each.wedged) + each.relapses  # canaries that were no songs of the next life
             lives.append(Life(each.over_s, each.ended_s, whole=True, sung=max(each.canaries - others, 0)))
     return lives
 

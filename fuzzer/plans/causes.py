@@ -42,8 +42,8 @@ def other_cause(ledger: Ledger) -> OtherCause | None:
 
 
 def _of_lives(ledger: Ledger, why: str) -> OtherCause:
-    """Where lives end alike, no death says anything about the length that it came at."""
-    return OtherCause(why, frozenset(seen.seq for seen in ledger.seen if seen.deaths))
+    """Where lives end alike, no death, and no wedge, says anything about the length that it came at."""
+    return OtherCause(why, frozenset(seen.seq for seen in ledger.seen if seen.toll))
 
 
 def _poison(ledger: Ledger) -> OtherCause | None:

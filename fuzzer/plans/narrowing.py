@@ -82,8 +82,16 @@ def hinted_next(ledger: Ledger) -> int | None:
 
 
 def _choice(ledger: Ledger) -> int:
-    bounds = ledger.bounds
-    return search_of(ledger.question, ledger.draft_tokens).next(bounds.low, bounds.high, ledger.search_price)
+    """Where something that is counted as longer than the top failed, so does the top, most likely: it comes last.
+
+    So does the start, while what is below it is sought.
+    """
+    bounds, question = ledger.bounds, ledger.question
+    high = bounds.high
+    if ledger.points.fails_above(question.top):
+        ceiling = next((end for end in (question.start, question.top) if bounds.low < end - 1), high)
+        high = min(high, ceiling)
+    return search_of(question, ledger.draft_tokens).next(bounds.low, high, ledger.search_price)
 
 
 def _repeated(ledger: Ledger) -> int | None:

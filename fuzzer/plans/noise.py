@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from fuzzer.model import ProbeSpec, Role
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 BY_CHANCE = 0.02  # so seldom would as many of all failures come on the longer prompts, were the length nothing to them
 MOST_ASKED = 20  # times, to tell a length from those below it
+MOST_BELOW = 60  # probes of those below it, to that end
 LONGEST_LIFE = 100  # nobody waits for longer than so many requests to tell wear from chance
 
 
@@ -66,15 +67,31 @@ def outlive(ledger: Ledger) -> ProbeSpec | None:
 
 
 def tell_apart(ledger: Ledger) -> ProbeSpec | None:
-    """first_bad again, where failures are noisy, until it is seen to fail more often than shorter prompts do."""
-    first_bad = ledger.bounds.first_bad
-    if first_bad is None or _is_steeper(ledger):
+    """last_good or first_bad again, where failures are noisy, until longer prompts are seen to fail more often.
+
+    Passes below cost no death: they come first where those will do that cost as much as one failure, else last.
+    """
+    bounds = ledger.bounds
+    if bounds.first_bad is None or _is_steeper(ledger):
         return None
-    tally = ledger.at(first_bad)
-    if len(tally.passes) + len(tally.failures) >= MOST_ASKED:
+    tally = ledger.at(bounds.first_bad)
+    is_tired = len(tally.passes) + len(tally.failures) >= MOST_ASKED
+    if bounds.last_good is not None:
+        good, bad = ledger.prices.of(max(1, bounds.last_good - ledger.served))
+        if _passes_would_tell(ledger, bounds.first_bad, MOST_BELOW if is_tired else round(bad / good)):
+            reason = f"{bounds.first_bad} failed {len(tally.failures)} times: does this pass, by more than chance?"
+            return ledger.question.spec(bounds.last_good, Role.CONFIRM_GOOD, reason)
+    if is_tired:
         return None
     reason = f"it failed {len(tally.failures)} times: more often than shorter prompts would by chance?"
-    return ledger.question.spec(first_bad, Role.CONFIRM_BAD, reason)
+    return ledger.question.spec(bounds.first_bad, Role.CONFIRM_BAD, reason)
+
+
+def _passes_would_tell(ledger: Ledger, first_bad: int, passes: int) -> bool:
+    """Would so many more passes below first_bad, or as many as there is room for, show that it fails more often?"""
+    below, above = _counts(ledger, first_bad)
+    more = min(passes, MOST_BELOW - below.sent)
+    return more > 0 and _chance(replace(below, sent=below.sent + more), above) <= BY_CHANCE
 
 
 def at_any_length(ledger: Ledger) -> str | None:
@@ -126,12 +143,15 @@ def _is_steeper(ledger: Ledger) -> bool:
         or _all_fail_past(ledger, first_bad)
     ):
         return True
-    below, above = _counts(ledger, first_bad)
+    return _chance(*_counts(ledger, first_bad)) <= BY_CHANCE
+
+
+def _chance(below: Counts, above: Counts) -> float:
+    """Fisher's exact test: how likely so many of all failures come above, were the length nothing to them."""
     from scipy.stats import hypergeom  # noqa: PLC0415  (a second to load)
 
     failed, sent = above.failed - above.found, above.sent - above.found
-    chance = hypergeom.sf(failed - 1, sent + below.sent, failed + below.failed, sent)
-    return bool(chance <= BY_CHANCE)
+    return float(hypergeom.sf(failed - 1, sent + below.sent, failed + below.failed, sent))
 
 
 def _all_fail_past(ledger: Ledger, first_bad: int) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fuzzer.finding import Finding, FindingKind, Halt
-from fuzzer.model import ProbeSpec, Role
+from fuzzer.model import ProbeSpec, Role, Side, side_of
 from fuzzer.plans.narrowing import hinted_next
 
 if TYPE_CHECKING:
@@ -33,10 +33,19 @@ def verify_lo(ledger: Ledger) -> ProbeSpec | None:
     """`lo` passes, or fails twice: then the search goes on below it. A longer prompt that passes speaks for it."""
     question = ledger.question
     tally = ledger.at(question.start)
-    if question.trust_lo or tally.passes or tally.refusals or len(tally.all_failures) >= 2:
+    if question.trust_lo or tally.passes or tally.refusals or len(tally.all_failures) >= 2 or _failed_twice(ledger):
         return None
     if hinted_next(ledger) is not None or not ledger.bounds.low <= question.start <= ledger.bounds.high:
         return None
     if tally.all_failures:
         return question.spec(question.start, Role.LO, "lo failed: once more, on an engine that is well")
     return question.spec(question.start, Role.LO, "does lo pass?")
+
+
+def _failed_twice(ledger: Ledger) -> bool:
+    """Did what was sent for `lo` fail twice, or was it refused, whatever length that is counted as by now?
+
+    What the server adds is learnt below it, each time a little more: to ask anew each time would kill without end.
+    """
+    sides = [side_of(seen.outcome, ledger.question.fail_on) for seen in ledger.by_role.get(Role.LO, ())]
+    return sides.count(Side.BAD) >= 2 or Side.LIMIT in sides

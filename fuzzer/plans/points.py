@@ -50,6 +50,10 @@ class Points:
         """Was this point asked, and another length counted?"""
         return self.has_asked(length, output_tokens) and (length, output_tokens) not in self.counted
 
+    def fails_above(self, length: int) -> bool:
+        """Did a prompt fail, or was it refused, that is counted as longer?"""
+        return any(at > length and tally.is_bad for (at, _), tally in self.counted.items())
+
     def at_place(self, length: int) -> Tally | None:
         """What a scan showed of a length; None: it was not asked by one."""
         return self.scanned.get(length) or self._asked_by_scan.get(self._offsets.to_ask(length))

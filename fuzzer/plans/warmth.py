@@ -36,11 +36,13 @@ def prime(ledger: Ledger, step: ProbeSpec) -> ProbeSpec | None:
     longest = ledger.longest
     tried = {seen.spec.length for seen in life if seen.outcome.is_evidence and seen.spec.cache == "warm"}
     for length in (ledger.question.baseline, min(known, step.length)):
-        if longest < length and length not in tried:
-            return ledger.question.spec(length, Role.PRIME, "so that the prefix is in this engine's cache")
+        first = ledger.question.spec(length, Role.PRIME, "so that the prefix is in this engine's cache")
+        if longest < length and ledger.to_send(first).length not in tried:
+            return first
     on_line = step.output_tokens == ledger.question.output_at(step.length)
     fails_unread = any(seen.spec.role is Role.PRIME for seen in ledger.at(step.length).all_failures)
-    if ledger.whole and on_line and longest < step.length and step.length not in tried and not fails_unread:
+    is_new = ledger.to_send(step).length not in tried
+    if ledger.whole and on_line and longest < step.length and is_new and not fails_unread:
         return replace(step, role=Role.PRIME, reason=f"{step.reason} (first into the cache)")
     return None
 

@@ -13,6 +13,7 @@ from fuzzer.finding import Halt
 from fuzzer.model import Observation, Outcome, ProbeSpec, Role
 from fuzzer.plans.ages import (
     CLOCKS,
+    COUNTED,
     QUIET,
     SAME_AGE,
     Life,
@@ -64,13 +65,16 @@ def _but_for_the_edge(life: Life, high: int) -> Life:
 
 
 def _alike(lives: list[Life], ended: list[Life]) -> str | None:
+    """A sentence. What is not counted has slack, and the steps of a search make two lives as long by themselves."""
     if len(ended) < ENOUGH_LIVES:
         return None
-    clocks = CLOCKS
-    if any(life.is_answered for life in ended):  # of a canary, or of itself
-        clocks = QUIET
-    ages = [f"{age:.0f} {unit}" for clock, unit in clocks if (age := age_of_all(lives, clock)) is not None]
-    return f"each of {len(ended)} lives of the engine ended after about {' or '.join(ages)}" if ages else None
+    clocks = QUIET if any(life.is_answered for life in ended) else CLOCKS  # of a canary, or of itself
+    if any(life.has_hung for life in ended):  # we waited for it to the deadline, and that is no age of its own
+        clocks = tuple(clock for clock in clocks if clock[0] in COUNTED)
+    ages = {clock: f"{age:.0f} {unit}" for clock, unit in clocks if (age := age_of_all(lives, clock)) is not None}
+    if not ages or (len(ended) < MANY_LIVES and ages.keys().isdisjoint(COUNTED)):
+        return None
+    return f"each of {len(ended)} lives of the engine ended after about {' or '.join(ages.values())}"
 
 
 def kills_the_old(ledger: Ledger) -> str | None:
@@ -79,15 +83,15 @@ def kills_the_old(ledger: Ledger) -> str | None:
     Lives that end alike are told sooner, and better, by `worn`.
     """
     deaths, passes = [], []
-    shortest = min((seen.length for seen in ledger.evidence if seen.outcome is Outcome.DEATH), default=0)
-    counted = {seen.seq: seen.outcome for seen in ledger.evidence if seen.length >= shortest}
+    shortest = min((seen.length for seen in ledger.evidence if _ended_a_life(seen)), default=0)
+    counted = {seen.seq: seen for seen in ledger.evidence if seen.length >= shortest}
     for life in lives_of(ledger.seen):
         age = life.sung
         for seen in life.probes:
-            outcome = counted.get(seen.seq)
-            if outcome is Outcome.DEATH:
+            known = counted.get(seen.seq)
+            if known is not None and _ended_a_life(known):
                 deaths.append(age)
-            elif outcome is Outcome.PASS:
+            elif known is not None and known.outcome is Outcome.PASS:
                 passes.append(age)
             age += 1 + len(seen.spec.companions) + seen.canaries
     sorted_by_chance = math.comb(len(deaths) + len(passes), len(deaths))
@@ -149,11 +153,18 @@ def _ends_where_all_passes(ledger: Ledger, lives: list[Life]) -> str | None:
 
 
 def _is_idler(life: Life, ledger: Ledger) -> bool:
-    return all(seen.spec.length <= ledger.question.baseline for seen in life.probes)
+    """Was it asked for no more than short prompts with short answers?"""
+    length = ledger.question.baseline
+    output = ledger.question.output_at(length)
+    return all(seen.spec.length <= length and seen.spec.output_tokens <= output for seen in life.probes)
 
 
 def _deaths(tally: Tally) -> list[Observation]:
-    return [seen for seen in tally.failures if seen.outcome is Outcome.DEATH]
+    return [seen for seen in tally.failures if _ended_a_life(seen)]
+
+
+def _ended_a_life(seen: Observation) -> bool:
+    return seen.outcome is Outcome.DEATH or seen.wedged
 
 
 def _surprise(tally: Tally) -> float:

@@ -40,6 +40,27 @@ def test_a_flaky_edge_is_still_an_edge(rate: float) -> None:
         assert played.finding.cap is not None
 
 
+@pytest.mark.parametrize(
+    ("above", "seed", "rate"),
+    [(0, 4, 0.3), (0, 7, 0.3), (0, 3, 0.5), (0, 22, 0.5), (1, 0, 0.3), (1, 5, 0.3), (1, 0, 0.5), (1, 7, 0.5)],
+)
+def test_a_flaky_edge_that_is_checked_again_keeps_its_cap(above: int, seed: int, rate: float) -> None:
+    """Nothing below it ever fails; but a narrow bracket has few probes below it, and lives that are of one length."""
+    known = 4_000
+    played = run(World(flaky_above(known + above, rate), seed=seed), lo=known, hi=known + 1 + 2 * above)
+    assert (played.finding.kind, played.finding.last_good) == (FindingKind.DEATH, known + above)
+    assert played.finding.cap == known
+    assert played.deaths <= 8
+
+
+@pytest.mark.parametrize(("revival_s", "first"), [(600.0, Role.CONFIRM_GOOD), (1.0, Role.CONFIRM_BAD)])
+def test_passes_below_are_asked_for_first_where_they_cost_no_more_than_a_failure(revival_s: float, first: Role) -> None:
+    rate, seed = 0.5, 3
+    played = run(World(flaky_above(4_000, rate), seed=seed, revival_s=revival_s), lo=4_000, hi=4_001)
+    asked = [seen.spec for seen in played.log if "chance?" in seen.spec.reason]
+    assert asked[0].role is first
+
+
 def pool_lost_above(edge: int, routed: int) -> Rule:
     """Prompts longer than `routed` go to another engine, which does not come back once it has failed."""
 

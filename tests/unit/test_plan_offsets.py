@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -10,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fuzzer.finding import FindingKind, Halt
-from fuzzer.model import Observation, Outcome, Role
+from fuzzer.model import Caching, Observation, Outcome, Role
 from fuzzer.plans.bisect import BisectQuestion, bisect
 from fuzzer.plans.offsets import Offsets
+from fuzzer.plans.question import Strategy
 from tests.unit.worlds import Played, World, any_of, flaky_above, play, prompt_above, total_above, window
 
 QUESTION = BisectQuestion(lo=1_000, hi=40_000)
@@ -95,6 +97,50 @@ def test_lengths_that_no_prompt_is_counted_as_are_no_edge(edge: int) -> None:
     assert (finding.last_good, finding.halt) == (6_000, None)
     assert finding.first_bad is not None
     assert finding.first_bad <= 6_008
+
+
+@pytest.mark.parametrize("cache", ["cold", "mixed"])
+@pytest.mark.parametrize("every", [100, 1_000, 10_000])
+def test_a_lo_that_fails_kills_twice_whatever_it_is_counted_as_by_now(every: int, cache: Caching) -> None:
+    """Each pass below it tells a little more of what is added, and `lo` would be another prompt each time."""
+    world = World(prompt_above(150_000), counts=lambda tokens: tokens + tokens // every)
+    played = run(world, lo=200_000, hi=300_000, cache=cache, max_deaths=14)
+    assert (played.finding.last_good, played.finding.halt) == (150_000, None)
+    at_lo = Counter(seen.spec.cache for seen in played.log if seen.deaths and seen.spec.role is Role.LO)
+    assert max(at_lo.values()) == 2
+
+
+def test_a_lo_that_is_refused_is_asked_once() -> None:
+    played = run(World(limit=150_000, counts=lambda tokens: tokens + tokens // 100), lo=200_000, hi=300_000)
+    assert sum(seen.spec.role is Role.LO for seen in played.log) == 1
+
+
+@pytest.mark.parametrize("strategy", ["auto", "halving"])
+@pytest.mark.parametrize("below", [10, 300])
+def test_a_top_that_is_counted_as_longer_than_was_thought_is_asked_once_more_at_most(
+    below: int, strategy: Strategy
+) -> None:
+    """What is sent for it overshoots, and its failure leaves the line as soon as that is known."""
+    hi = 202_323
+    world = World(prompt_above(hi - below), counts=lambda tokens: tokens + tokens // 100)
+    played = run(world, lo=100_000, hi=hi, strategy=strategy, max_deaths=20)
+    assert (played.finding.last_good, played.finding.halt) == (hi - below, None)
+    plain = run(World(prompt_above(hi - below)), lo=100_000, hi=hi, strategy=strategy, max_deaths=20)
+    assert played.deaths <= plain.deaths + 2
+
+
+@pytest.mark.parametrize(
+    ("lo", "hi", "edge"), [(244_689, 244_693, 244_690), (244_689, 245_200, 245_000), (32_000, 32_004, 32_002)]
+)
+@pytest.mark.parametrize("more", [100, 1_000], ids=["a hundredth", "a thousandth"])
+def test_a_narrow_bracket_is_checked_again_where_longer_prompts_count_as_more(
+    lo: int, hi: int, edge: int, more: int
+) -> None:
+    """Both its ends overshoot, and the edge lies below what was sent for the lower one."""
+    played = run(World(prompt_above(edge), counts=lambda tokens: tokens + tokens // more), lo=lo, hi=hi)
+    assert played.finding.halt is None
+    assert played.finding.last_good in {edge - 1, edge}  # not each length can be counted
+    assert played.deaths <= 7
 
 
 def test_nothing_fails_and_the_top_is_reached_as_it_is_counted() -> None:

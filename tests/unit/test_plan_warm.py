@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -103,6 +104,15 @@ def test_a_prime_that_fails_is_not_sent_for_ever() -> None:
     """What passed warm fails cold: the cache cannot be filled with it again."""
     played = run(any_of(lambda request: Outcome.ERROR if request.prompt - request.hit > 60_000 else None))
     assert len(played.log) < 200
+
+
+def test_a_prompt_that_is_counted_as_another_is_read_into_the_cache_once() -> None:
+    world = World(prompt_above(6_381), limit=7_097, style="prompt", counts=lambda tokens: tokens + (tokens % 3 == 0))
+    question = replace(QUESTION, lo=4_096, hi=7_096, output_tokens=8, round_to=1, resolution=16, limit=7_097)
+    played = play(bisect(replace(question, companions=1)), world.answer)
+    primes = Counter((seen.incarnation, seen.spec) for seen in played.log if seen.spec.role is Role.PRIME)
+    assert max(primes.values()) == 1
+    assert played.finding.halt is None
 
 
 @pytest.mark.parametrize(

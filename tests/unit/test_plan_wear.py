@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
@@ -10,8 +11,10 @@ import pytest
 
 from fuzzer.finding import FindingKind, Halt
 from fuzzer.model import Observation, Outcome, ProbeSpec, Role
+from fuzzer.plans.ages import Life, ended_of
 from fuzzer.plans.bisect import BisectQuestion, bisect, next_step
 from fuzzer.plans.ledger import Ledger
+from fuzzer.plans.wear import _alike
 from tests.unit.worlds import Played, Request, Rule, World, any_of, flaky_above, play, prompt_above, wears_out
 
 LO, HI, SHORT = 244_689, 300_000, 64
@@ -293,3 +296,121 @@ def test_wear_is_told_whoever_finds_the_engine_dead(after: int, seed: int) -> No
     played = run(Unseen(lambda requests, _: requests >= after, draws=random.Random(seed)))
     assert (played.finding.kind, played.finding.halt) == (FindingKind.NOT_LENGTH, Halt.NOT_LENGTH)
     assert "requests" in played.finding.reason or "dies by itself" in played.finding.reason
+
+
+# --- lives that hang, or answer garbage, until somebody ends them ---
+
+
+@dataclass
+class Wedging(Wearing):
+    """What would kill it leaves it there, useless, and it is restarted by hand: nobody sees it die."""
+
+    kind: Outcome = Outcome.HANG
+
+    def answer(self, spec: ProbeSpec) -> Observation:
+        seen = super().answer(spec)
+        if not seen.deaths:
+            return seen
+        given = spec.output_tokens if self.answered or self.kind is Outcome.GARBLED else None
+        return replace(
+            seen, outcome=self.kind, wedged=True, deaths=0, blames=None, completion_tokens=given, canaries=1 + SUNG
+        )
+
+
+@pytest.mark.parametrize("kind", [Outcome.HANG, Outcome.GARBLED])
+@pytest.mark.parametrize("after", [4, 8, 15, 40])
+def test_wear_that_wedges_is_told_as_wear_that_kills(after: int, kind: Outcome) -> None:
+    played = run(Wedging(lambda requests, _: requests >= after, kind=kind))
+    assert (played.finding.kind, played.finding.halt) == (FindingKind.NOT_LENGTH, Halt.NOT_LENGTH)
+    told = re.search(r"lives of the engine ended after about (\d+) requests", played.finding.reason)
+    assert told is not None
+    assert int(told[1]) in {after - 1, after}  # garbage shows that a life is over, and not whether it was before
+    assert (played.finding.first_bad, played.finding.cap) == (None, None)
+    assert sum(seen.wedged for seen in played.log) <= 5
+
+
+@pytest.mark.parametrize("kind", [Outcome.HANG, Outcome.GARBLED])
+@pytest.mark.parametrize("edge", [LO + 7, 277_777, HI - 9])
+def test_a_boundary_that_wedges_is_found_as_one_that_kills(edge: int, kind: Outcome) -> None:
+    wedged, killed = run(Wedging(rule=prompt_above(edge), kind=kind)), run(Wearing(rule=prompt_above(edge)))
+    assert (wedged.finding.kind.value, wedged.finding.last_good, wedged.finding.cap) == (
+        kind.value,
+        edge,
+        killed.finding.cap,
+    )
+    assert all(seen.spec.wait_s == 0.0 for seen in wedged.log)
+    assert sum(seen.wedged for seen in wedged.log) <= killed.deaths + 1
+
+
+@pytest.mark.parametrize("rate", [0.4, 0.9])
+def test_a_flaky_edge_that_wedges_is_no_wear(rate: float) -> None:
+    for seed in range(3):
+        played = run(Wedging(rule=flaky_above(8_000 + 300 * seed, rate), seed=seed), lo=8_000, hi=9_000)
+        assert played.finding.kind is not FindingKind.NOT_LENGTH, played.finding.reason
+
+
+@dataclass
+class Waited(Wedging):
+    """Each hang lasts to the deadline that it was given, as it does."""
+
+    deadline_s: float = 60.0
+
+    def answer(self, spec: ProbeSpec) -> Observation:
+        seen = super().answer(spec)
+        if not seen.wedged:
+            return seen
+        self.world._now_s += self.deadline_s
+        ended_s = seen.started_s + self.deadline_s
+        return replace(seen, duration_s=self.deadline_s, ended_s=ended_s, cost_s=seen.cost_s + self.deadline_s)
+
+
+@pytest.mark.parametrize("rate", [0.5, 0.7])
+@pytest.mark.parametrize("span", [3, 3_000])
+def test_lives_are_not_alike_for_the_deadline_that_each_of_them_hung_for(span: int, rate: float) -> None:
+    kinds = [
+        run(Waited(rule=flaky_above(4_000 + span // 2, rate), seed=seed), lo=4_000, hi=4_000 + span).finding.kind
+        for seed in range(10)
+    ]
+    assert kinds.count(FindingKind.NOT_LENGTH) <= 1, kinds  # lives may be alike in requests by chance
+
+
+def test_lengths_that_wedge_an_old_engine_alone_are_told() -> None:
+    world = Wedging()
+    world.rule = lambda request: Outcome.DEATH if request.prompt > 270_000 and world.served >= 10 else None
+    played = run(world, max_deaths=30)
+    assert (played.finding.kind, played.finding.cap) == (FindingKind.NOT_LENGTH, None)
+
+
+# --- two lives may be of one length by chance ---
+
+
+def test_two_lives_that_took_as_long_by_the_clock_alone_are_no_wear() -> None:
+    """They were asked more and less meanwhile, and died of a longer prompt than they passed."""
+    lives = [
+        Life(10.0 * at, 10.0 * at, whole=True, ended=at < count, probes=probes)
+        for count in (2, 3)
+        for at, probes in enumerate(_lives_as_long(count))
+    ]
+    two, three = lives[:3], lives[3:]
+    assert _alike(two, ended_of(two)) is None
+    told = _alike(three, ended_of(three))
+    assert told is not None
+    assert "3 lives of the engine ended after about 4 s" in told
+
+
+def _lives_as_long(count: int) -> list[list[Observation]]:
+    """So many lives that end after as many seconds, and one that goes on; each is asked more than the one before."""
+    asked = [2 + 4 * life for life in range(count)]
+    ended = [
+        [seen_at(life, LO, Outcome.PASS, 0) for _ in range(much)] + [seen_at(life, HI, Outcome.DEATH, 2)]
+        for life, much in enumerate(asked)
+    ]
+    return [*ended, []]
+
+
+@pytest.mark.parametrize(("output", "is_told"), [(32, True), (1_473, False)])
+def test_a_life_that_was_asked_for_a_long_answer_was_not_asked_next_to_nothing(output: int, is_told: bool) -> None:
+    last = seen_at(2, SHORT, Outcome.PASS, 0, spec=QUESTION.spec(SHORT, Role.CORNER, "", output_tokens=output))
+    gone = seen_at(2, LO, Outcome.ABANDONED, 2, deaths=1, blames="nobody")
+    step = next_step(Ledger(QUESTION, [*BEGUN, last, gone]))
+    assert ("dies by itself" in step.reason) is is_told
