@@ -138,7 +138,7 @@ def probe(flags: CommonFlags, length: int) -> Never:
     async def drive(opened: session.Session, listeners: Listeners, stop: anyio.Event) -> Ending:
         asked = questions.to_probe(opened, length)
         if flags.dry_run:
-            return Ahead(SINGLE, min(flags.max_deaths, 1))
+            return Ahead(SINGLE, flags.max_deaths)
         return await opened.run("probe", asked, listeners, stop)
 
     conclude(flags, ended(flags, either_way(drive)))

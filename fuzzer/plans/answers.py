@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fuzzer.finding import Halt
-from fuzzer.model import Observation, Outcome, ProbeSpec
+from fuzzer.model import FAIL_ON_DEFAULT, Observation, Outcome, ProbeSpec
+from fuzzer.plans.doubt import TWICE, answered_before
 from fuzzer.plans.interruption import out_of_time, stopped, wait
 
 if TYPE_CHECKING:
@@ -15,44 +16,47 @@ if TYPE_CHECKING:
 
     from fuzzer.plans.terms import Terms
 
-TWICE = 2  # so often in a row it is no chance that nobody's death follows one probe
-
 
 class Answers:
     """What was seen so far. An answer belongs to the question, word for word but for its reason."""
 
-    def __init__(self, facts: Iterable[Observation] = ()) -> None:
+    def __init__(self, facts: Iterable[Observation] = (), fail_on: frozenset[Outcome] = FAIL_ON_DEFAULT) -> None:
         self.seen: list[Observation] = []
         self.evidence: list[Observation] = []
         self.deaths = 0
         self.late: Observation | None = None  # what the last one brought to light: the probe before it killed
-        self._doubted: Counter[ProbeSpec] = Counter()
+        self.doubted: Observation | None = None  # what it made doubtful: the answer before it, or nobody's death
+        self._fail_on = fail_on
+        self._times: Counter[ProbeSpec] = Counter()
         for fact in facts:
             self.take(fact)
 
     def take(self, seen: Observation) -> None:
-        """Take one more observation. A death that came to light after the probe before it takes that one's pass away:
+        """Take one more observation. A death that came to light after the probe before it takes that one's answer away:
         blamed, it is that probe's own; nobody's, the probe is asked again, and is its own the second time.
         """
         self.deaths += seen.toll
-        self.late = self._charged(seen) if seen.died_before else None
         self.seen.append(seen)
+        self.late = self.doubted = None
+        if seen.died_before and (before := answered_before(self.seen, self._fail_on)) is not None:
+            self._doubt(before, seen)
         if seen.outcome.is_evidence and seen.blames in {None, "this"}:
             self.evidence.append(seen)
 
-    def _charged(self, seen: Observation) -> Observation | None:
-        """The pass before it, as the death that it is by now. Who was turned away in between did nothing to it."""
-        before = next((one for one in reversed(self.seen) if one.outcome.is_evidence or one.deaths), None)
-        last = self.evidence[-1] if self.evidence else None
-        if before is None or last is None or last.seq != before.seq or last.outcome is not Outcome.PASS:
-            return None
-        self.evidence.pop()
-        point = _plain(last.spec)
-        self._doubted[point] += seen.blames != "previous"
-        if seen.blames != "previous" and self._doubted[point] < TWICE:
-            return None
-        self.evidence.append(replace(last, outcome=Outcome.DEATH, reason=seen.reason))
-        return self.evidence[-1]
+    def _doubt(self, before: Observation, seen: Observation) -> None:
+        """Take the answer before away, evidence or not: what is asked again and again may meet a death each time."""
+        if self.evidence and self.evidence[-1].seq == before.seq:
+            self.evidence.pop()
+        how = "" if seen.outcome.is_evidence or not seen.reason else f": {seen.reason}"
+        died = replace(before, outcome=Outcome.DEATH, reason=f"the engine died a while after it was answered{how}")
+        if seen.blames != "previous":
+            point = _plain(before.spec)
+            self._times[point] += 1
+            if self._times[point] < TWICE:
+                self.doubted = died
+                return
+        self.late = died
+        self.evidence.append(died)
 
     def to(self, spec: ProbeSpec) -> Observation | None:
         """The answer to this question, if there is one that is evidence."""

@@ -23,7 +23,7 @@ from fuzzer.plans.narrowing import narrow
 from fuzzer.plans.noise import at_any_length, beside_a_stray, outlive, settle_noise, tell_apart
 from fuzzer.plans.opening import baseline, verify_lo
 from fuzzer.plans.question import BisectQuestion
-from fuzzer.plans.scan import scan
+from fuzzer.plans.scan import firm_ground, scan
 from fuzzer.plans.scout import Stages, scouted_next, with_scouted
 from fuzzer.plans.speculation import where_speculation_ends
 from fuzzer.plans.turned import corner_of_output, told_of_output, turned_spec
@@ -54,12 +54,15 @@ LACKING: tuple[Callable[[Ledger], ProbeSpec | Finding | None], ...] = (
     tell_apart,
     settle_axis,
     scan,
+    firm_ground,
     near_limit,
     near_learnt_limit,
     where_speculation_ends,
 )
 # What has no meaning where output tokens are the length, and the prompt is held.
-ON_THE_PROMPT = frozenset({insure, settle_axis, scan, near_limit, near_learnt_limit, where_speculation_ends})
+ON_THE_PROMPT = frozenset(
+    {insure, settle_axis, scan, firm_ground, near_limit, near_learnt_limit, where_speculation_ends}
+)
 
 
 def bisect(question: BisectQuestion, facts: Iterable[Observation] = ()) -> Plan:
@@ -88,7 +91,19 @@ def _next_output(ledger: Ledger, output_tokens: int) -> ProbeSpec | Finding:
         return turned_spec(step)
     is_edge = step.halt is None and step.first_bad is not None
     corner = corner_of_output(ledger, output_tokens) if is_edge else None
-    return corner or told_of_output(ledger, step, output_tokens)
+    if corner is None:
+        return told_of_output(ledger, step, output_tokens)
+    end = _no_more(ledger, corner)
+    return corner if end is None else told_of_output(ledger, inconclusive(ledger, *end), output_tokens)
+
+
+def _no_more(ledger: Ledger, corner: ProbeSpec) -> tuple[Halt, str] | None:
+    """Why such a corner cannot be sent any more, as a halt and a sentence."""
+    question = ledger.question
+    if ledger.deaths >= question.max_deaths:
+        return Halt.DEATHS, spent(ledger, question.max_deaths)
+    why = out_of_time(ledger.over_s, question.max_time_s, corner)
+    return None if why is None else (Halt.TIME, why)
 
 
 def next_step(ledger: Ledger) -> ProbeSpec | Finding:

@@ -12,6 +12,7 @@ from fuzzer.model import Outcome, Role, Side, side_of
 from fuzzer.plans.assumed import assumed, times
 from fuzzer.plans.axis import axis_words, cause_for, left_for_drafts
 from fuzzer.plans.corners import failed_corner, unknown_corners
+from fuzzer.plans.doubt import died_between
 from fuzzer.plans.limits import (
     asked_failure,
     cut_short_of_limit,
@@ -20,7 +21,7 @@ from fuzzer.plans.limits import (
     over_limit_seen,
     reached_limit,
 )
-from fuzzer.plans.scan import Island, ground_below, islands, lowest_failing
+from fuzzer.plans.scan import Island, ground_below, islands, lowest_failing, passed_below
 from fuzzer.plans.speculation import speculation_off_from
 from fuzzer.recommend import cap_below, confidence_of, flaky
 
@@ -97,26 +98,26 @@ def conclude(ledger: Ledger) -> Finding:
     kind, reason = _verdict(ledger)
     if found := islands(ledger):
         kind = FindingKind(found[0].outcome)
-    elif ledger.bounds.first_bad is None and (died := _died_once(ledger)) is not None:
-        return not_by_length(ledger, died)
+    elif (died := _died_once(ledger, kind)) is not None:
+        return everywhere(ledger, died)
     return _finding(ledger, kind, reason, cap, None)
 
 
-def _died_once(ledger: Ledger) -> str | None:
+def _died_once(ledger: Ledger, kind: FindingKind) -> str | None:
     """Which death did not come again, at its length or above it. Passes outweigh it, but explain nothing.
 
-    One between two probes may be somebody's restart.
+    One between two probes may be somebody's restart. Below a refusal that was met on the way so may one in flight:
+    where passes do not outweigh it, it is the lower of the two that bounds the search.
     """
+    if ledger.bounds.first_bad is not None:
+        return died_between(ledger.seen) if kind is FindingKind.CLEAN_LIMIT else None
     for length, tally in ledger.line():
         died = [seen for seen in tally.failures if seen.outcome is Outcome.DEATH]
         if died and ledger.is_sound(tally):
             signature = f" ({died[0].signature})" if died[0].signature else ""
             since = f"{length} passed {times(len(tally.passes))}, and longer ones pass"
             return f"the engine died {times(len(died))} at {length} tokens{signature}, and not again: {since}"
-    between = sum(seen.deaths for seen in ledger.seen if seen.blames == "nobody")
-    if between < 2:
-        return None
-    return f"the engine died {times(between)} between two probes, with no more than a canary in flight"
+    return died_between(ledger.seen)
 
 
 def _verdict(ledger: Ledger) -> tuple[FindingKind, str]:
@@ -193,7 +194,7 @@ def _finding(ledger: Ledger, kind: FindingKind, reason: str, cap: int | None, ha
         last_good_total=max((seen.total for seen in good), default=None),
         first_bad_total=None if first_bad is None else first_bad + question.output_at(first_bad),
         first_rejected=min((length for length in refused if length > (bounds.last_good or 0)), default=None),
-        verified_up_to=verified if island is None or verified is None else min(verified, island - 1),
+        verified_up_to=verified if island is None else passed_below(ledger, island),
         flaky=_flaky(ledger),
         islands=_islands(ledger),
         cap=cap,

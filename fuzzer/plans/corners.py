@@ -35,16 +35,17 @@ def short_corner(ledger: Ledger, cap: int | None) -> ProbeSpec | None:
 def insure(ledger: Ledger) -> ProbeSpec | None:
     """The corner of the short prompt for all caps to come, while there are deaths to spend on it.
 
-    Once the deaths are spent it may not be sent any more, and without it the ground covered carries no cap.
+    Once the deaths are spent it may not be sent any more, and without it the ground covered carries no cap. Before the
+    last death is risked on all of them, the cap of the ground that is covered by now is secured.
     """
     question, bounds = ledger.question, ledger.bounds
-    if not 0 < question.max_deaths - ledger.deaths <= LAST_DEATHS:
+    left = question.max_deaths - ledger.deaths
+    if not 0 < left <= LAST_DEATHS:
         return None
-    for cap in (bounds.high - 1, bounds.low):
+    caps = (bounds.high - 1, bounds.low)
+    for cap in caps if left > 1 else reversed(caps):
         length, output = question.baseline, cap - question.reserved - question.baseline
-        if output < 1 or ledger.covers(length, output):
-            return None
-        if not ledger.has_asked(length, output):
+        if output >= 1 and not ledger.covers(length, output) and not ledger.has_asked(length, output):
             return _ask(ledger, length, output)
     return None
 

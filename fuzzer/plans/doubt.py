@@ -1,7 +1,7 @@
 """Whose is a death that came to light after an answer? PURE.
 
 Nobody's, the probe before it and the one that met it are simply asked again; but an engine may die a while after its
-answer, so from the second time after one point on it is a death there.
+answer, or after a clean refusal, so from the second time after one point on it is a death there.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING
 from fuzzer.model import Corroboration, Outcome, Side, side_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from fuzzer.model import Observation
     from fuzzer.plans.question import BisectQuestion
+
+TWICE = 2  # so often it is no chance that nobody's death follows one probe
 
 
 class Doubts:
@@ -40,11 +42,24 @@ class Doubts:
         return replace(answered, outcome=Outcome.DEATH, corroboration=Corroboration.PRESUMED, contended=blamed)
 
     def answered_before(self, seen: Sequence[Observation]) -> Observation | None:
-        """The good answer of ours that the last death came after; None where the probe before it was no such.
+        """The answer of ours that the last death came after; None where the probe before it was no such."""
+        before = answered_before(seen, self._question.fail_on)
+        return before if before is not None and self._question.owns(before.spec) else None
 
-        Whoever was turned away in between did nothing to the engine.
-        """
-        before = next((one for one in reversed(seen[:-1]) if one.outcome.is_evidence or one.deaths), None)
-        if before is None or not self._question.owns(before.spec):
-            return None
-        return before if side_of(before.outcome, self._question.fail_on) is Side.GOOD else None
+
+def answered_before(seen: Sequence[Observation], fail_on: frozenset[Outcome]) -> Observation | None:
+    """The answer, or the clean refusal, that the last observation came after; None where what came before it failed.
+
+    Whoever was turned away in between did nothing to the engine.
+    """
+    before = next((one for one in reversed(seen[:-1]) if one.outcome.is_evidence or one.deaths), None)
+    is_well = before is not None and side_of(before.outcome, fail_on) in {Side.GOOD, Side.LIMIT}
+    return before if is_well else None
+
+
+def died_between(seen: Iterable[Observation]) -> str | None:
+    """A clause on the deaths of which nobody knows what they were of; None where it is one: somebody's restart, say."""
+    deaths = sum(one.deaths for one in seen if one.blames == "nobody")
+    if deaths < TWICE:
+        return None
+    return f"the engine died {deaths} times between two probes, with no more than a canary in flight"

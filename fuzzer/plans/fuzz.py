@@ -12,10 +12,12 @@ from fuzzer.finding import Finding, FindingKind, Halt, Reproducer
 from fuzzer.model import Observation, Outcome, ProbeSpec, Role
 from fuzzer.plans.answers import Answers
 from fuzzer.plans.conditions import CONDITIONS, needed
+from fuzzer.plans.doubt import died_between
 from fuzzer.plans.hunt import Ended, Hunt, fell_for_company
 from fuzzer.plans.samples import Grounds, samples
 from fuzzer.plans.shrink import Shrink
 from fuzzer.plans.terms import SHORT
+from fuzzer.plans.trials import by
 from fuzzer.search.places import Place
 
 if TYPE_CHECKING:
@@ -63,7 +65,7 @@ class FuzzQuestion(Grounds):
 
 def fuzz(question: FuzzQuestion, facts: Iterable[Observation] = ()) -> Plan:
     """A plan that samples until the budget is spent, or until something fails and is as small as it gets."""
-    hunt = Hunt(question, Answers(facts))
+    hunt = Hunt(question, Answers(facts, question.fail_on))
     found: list[Reproducer] = []
     try:
         yield from _openings(hunt)
@@ -117,13 +119,30 @@ def _samples(hunt: Hunt, found: list[Reproducer]) -> Generator[ProbeSpec, Observ
         seen = yield from hunt.ask(spec)
         if seen.deaths and fell_for_company(seen):
             seen = yield from hunt.ask(question.sample(Place(seen.spec.companions[0], "a companion died of it")))
-        late = hunt.take_late()
+        late = hunt.take_late() if hunt.is_bad(seen) else (yield from _late(hunt))
         if late is not None or hunt.is_bad(seen):
             yield from _shrink(hunt, late or seen, found, late=late is not None)
-        else:
-            continue
-        if not question.keep_going:
+            hunt.take_late()
+        if found and not question.keep_going:
             return
+
+
+def _late(hunt: Hunt) -> Generator[ProbeSpec, Observation, Observation | None]:
+    """The failure that came to light with the last sample: that of the probe before it.
+
+    Where it may be nobody's death, that probe is asked once more, and a short one shows what became of it. Where it
+    is well now, and such deaths come again, it may be by what came before it that it fails.
+    """
+    doubted, late = hunt.doubted, hunt.take_late()
+    if late is not None or doubted is None:
+        return late
+    again = yield from hunt.ask(doubted.spec)
+    if hunt.is_bad(again):
+        return again
+    short = yield from hunt.ask(hunt.question.spec(SHORT, Role.SHRINK, "did the engine live through the one before?"))
+    if (late := hunt.take_late()) is not None or hunt.is_bad(short):
+        return late or by(again, short)
+    return doubted if died_between(hunt.answers.seen) else None
 
 
 def _all_sent(spec: ProbeSpec, grounds: Grounds) -> list[ProbeSpec]:
@@ -144,14 +163,24 @@ def _is_over(hunt: Hunt, sent: int) -> bool:
 def _shrink(
     hunt: Hunt, met: Observation, found: list[Reproducer], *, late: bool
 ) -> Generator[ProbeSpec, Observation, None]:
-    """The failure with as little as it takes, as far as the deaths that are left of the run allow."""
+    """The failure with as little as it takes, as far as the deaths that are left of the run allow.
+
+    What may have been nobody's death is a failure only where it came again.
+    """
     most_deaths = min(hunt.question.shrink_deaths, hunt.question.max_deaths - hunt.deaths)
     shrink = Shrink(hunt, met, tuple(hunt.past), most_deaths, late)
+    shown_by = {met.seq, met.seq + 1} if late else {met.seq}  # what dies with the short prompt after it is not nobody's
+    is_sure = any(one.seq in shown_by and hunt.is_bad(one) for one in hunt.answers.evidence)
     try:
-        found.append((yield from shrink.run()))
+        made = yield from shrink.run()
     except Ended as end:
-        found.append(shrink.made(end.why))
+        found += _came(shrink.made(end.why), is_sure=is_sure)
         raise
+    found += _came(made, is_sure=is_sure)
+
+
+def _came(made: Reproducer, *, is_sure: bool) -> list[Reproducer]:
+    return [made] if is_sure or made.failed > 1 or made.every is not None else []
 
 
 def _standing(hunt: Hunt, found: list[Reproducer]) -> list[Reproducer]:
@@ -176,6 +205,8 @@ def _finding(hunt: Hunt, found: list[Reproducer], end: Ended | None) -> Finding:
         if kept:
             least = min(seen.length + seen.spec.output_tokens for seen in kept)
             reason += f"; {len(refused)} were refused, from {least} tokens in all on: fuzz under a cap that is admitted"
+        if (died := died_between(hunt.answers.seen)) is not None:
+            kind, reason = FindingKind.INCONCLUSIVE, f"{reason}; but {died}"
     else:
         kind = FindingKind.NOT_LENGTH if lowest.every is not None else FindingKind(lowest.outcome.value)
         reason = f"{lowest.outcome} at {lowest.spec.length} + {lowest.spec.output_tokens} tokens; {reason}"

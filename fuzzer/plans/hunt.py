@@ -27,7 +27,8 @@ class Ended(Exception):
 @dataclass(slots=True)
 class Hunt:
     """The fold of a fuzz. `life` are the probes that the engine was sent since it was born, `past` those before the
-    last failure, in its life; `late` is a failure that came to light one probe after it.
+    last failure, in its life; `late` is a failure that came to light one probe after it, and `doubted` one that may be
+    such, or nobody's death.
     """
 
     question: FuzzQuestion
@@ -35,6 +36,7 @@ class Hunt:
     life: list[ProbeSpec] = field(default_factory=list)
     past: list[ProbeSpec] = field(default_factory=list)
     late: Observation | None = None
+    doubted: Observation | None = None
 
     @property
     def grounds(self) -> Grounds:
@@ -47,8 +49,9 @@ class Hunt:
     def is_bad(self, seen: Observation) -> bool:
         return side_of(seen.outcome, self.question.fail_on) is Side.BAD
 
-    def take_late(self) -> Observation | None:
-        late, self.late = self.late, None
+    def take_late(self, *, surely: bool = True) -> Observation | None:
+        late = self.late or (None if surely else self.doubted)
+        self.late = self.doubted = None
         return late
 
     def ask(self, spec: ProbeSpec) -> Asking:
@@ -66,11 +69,16 @@ class Hunt:
     def _take(self, seen: Observation) -> None:
         self.answers.take(replace(seen, outcome=Outcome.ABANDONED) if fell_for_company(seen) else seen)
         self.late = self.answers.late or self.late
+        self.doubted = self.answers.doubted or self.doubted
+        met = seen.died_before and seen.blames != "this"  # the end of a life that it was no part of
+        if met:
+            self.past, self.life = self.life[:-1], []
         if seen.outcome.is_evidence:
             self.life.append(seen.spec)
-        if seen.deaths or seen.wedged or self.is_bad(seen):
+        ended = seen.wedged or bool(seen.deaths and not met)
+        if ended or self.is_bad(seen):
             self.past = self.life[:-1]
-        if seen.deaths or seen.wedged:
+        if ended:
             self.life = []
 
 

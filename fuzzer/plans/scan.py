@@ -75,9 +75,30 @@ def lowest_failing(ledger: Ledger) -> int | None:
     return next((length for length, tally in _asked(ledger) if _fails(ledger, length, tally)), None)
 
 
+def firm_ground(ledger: Ledger) -> ProbeSpec | None:
+    """Once the deaths are spent: the longest prompt that passed below what fails, until its passes bear the claim."""
+    failing = lowest_failing(ledger)
+    if failing is None or ledger.deaths < ledger.question.max_deaths:
+        return None
+    length = passed_below(ledger, failing)
+    if length is None or ledger.is_sound(_passed(ledger, failing)[length]):
+        return None
+    reason = f"no death is left for {failing}, which failed: does what passed below it bear a claim?"
+    return ledger.question.spec(length, Role.SCAN, reason)
+
+
 def ground_below(ledger: Ledger, failing: int) -> int | None:
-    """The longest prompt below it, where its passes bear the claim."""
-    return failing - 1 if ledger.is_sound(ledger.at_place(failing - 1)) else None
+    """The longest prompt below it whose passes bear the claim."""
+    return max((at for at, tally in _passed(ledger, failing).items() if ledger.is_sound(tally)), default=None)
+
+
+def passed_below(ledger: Ledger, failing: int) -> int | None:
+    """The longest prompt below it that passed."""
+    return max(_passed(ledger, failing), default=None)
+
+
+def _passed(ledger: Ledger, below: int) -> dict[int, Tally]:
+    return {length: tally for length, tally in _asked(ledger) if length < below and tally.passes}
 
 
 def _settle(ledger: Ledger, found: list[Island]) -> ProbeSpec | None:

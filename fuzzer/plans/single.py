@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from fuzzer.finding import Finding, FindingKind, Halt
 from fuzzer.model import Observation, Outcome, ProbeSpec, Role, Side, side_of
-from fuzzer.plans.interruption import stopped, wait
+from fuzzer.plans.interruption import spent, stopped, wait
 from fuzzer.plans.ledger import Ledger
 from fuzzer.plans.opening import baseline
 from fuzzer.recommend import confidence_of
@@ -40,6 +40,9 @@ def _next_step(ledger: Ledger) -> ProbeSpec | Finding:
         return Finding(FindingKind.INCONCLUSIVE, why, halt=halt)
     if answered:
         return shown_by(asked[-1], question.fail_on)
+    if ledger.deaths and ledger.deaths >= question.max_deaths:
+        why = spent(ledger, question.max_deaths)
+        return Finding(FindingKind.INCONCLUSIVE, why, halt=Halt.DEATHS)
     reason = "once more, out of the cache" if asked else "the length that was asked for"
     spec = question.spec(question.lo, Role.SINGLE, reason, output_tokens=question.output_tokens)
     return wait(ledger) or baseline(ledger) or spec

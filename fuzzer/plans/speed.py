@@ -11,6 +11,7 @@ from fuzzer.measure.reading import Mark
 from fuzzer.measure.speed import Cell, cells, measured
 from fuzzer.model import Observation, Outcome, ProbeSpec, Role, Side, side_of
 from fuzzer.plans.answers import Answers
+from fuzzer.plans.doubt import died_between
 from fuzzer.plans.interruption import spent
 from fuzzer.plans.terms import SHORT, Terms
 from fuzzer.recommend import confidence_of
@@ -80,7 +81,7 @@ class SpeedQuestion(Terms):
 
 def speed(question: SpeedQuestion, facts: Iterable[Observation] = ()) -> Plan:
     """A plan that fills the table. The first probe that fails ends it: what it dies of is for `bisect` to find."""
-    answers = Answers(facts)
+    answers = Answers(facts, question.fail_on)
     while not isinstance(step := _next_step(question, answers), Finding):
         answers.take((yield step))
     return step
@@ -173,6 +174,8 @@ def _finding(question: SpeedQuestion, answers: Answers, halt: Halt | None, why: 
         kind, halt = FindingKind.INCONCLUSIVE, _throughout(answers, question)
     elif halt is not None:
         kind = FindingKind.INCONCLUSIVE
+    elif (died := died_between(answers.seen)) is not None:
+        kind, told = FindingKind.INCONCLUSIVE, f"{told}; but {died}"
     return Finding(
         kind, f"{why}; {told}" if why else told, verified_up_to=longest, assumes=ASSUMES, halt=halt
     )  # fmt: skip

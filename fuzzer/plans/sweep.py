@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from fuzzer.finding import Finding, FindingKind, Halt
 from fuzzer.model import Observation, Outcome, ProbeSpec, Role, Side, side_of
 from fuzzer.plans.answers import Answers
+from fuzzer.plans.doubt import died_between
 from fuzzer.plans.interruption import spent
 from fuzzer.plans.terms import SHORT, Terms
 from fuzzer.recommend import confidence_of
@@ -66,7 +67,7 @@ def spaced(start: int, stop: int, points: int, spacing: Spacing) -> tuple[int, .
 
 def sweep(question: SweepQuestion, facts: Iterable[Observation] = ()) -> Plan:
     """A plan that fills the table. It recommends no cap: between two lengths anything may happen."""
-    answers = Answers(facts)
+    answers = Answers(facts, question.fail_on)
     while not isinstance(step := _next_step(question, answers), Finding):
         answers.take((yield step))
     return step
@@ -123,6 +124,8 @@ def _finding(question: SweepQuestion, answers: Answers, halt: Halt | None, why: 
     else:
         kind = FindingKind.CLEAN_LIMIT if refused else FindingKind(lowest.outcome.value)
         reason = f"{lowest.length} prompt tokens: {lowest.outcome}: {lowest.reason}"
+    if halt is None and (lowest is None or refused) and (died := died_between(answers.seen)) is not None:
+        kind, reason = FindingKind.INCONCLUSIVE, f"{reason}; but {died}"
     failed = [seen.length for seen in rows if side_of(seen.outcome, question.fail_on) is Side.BAD]
     passed = [seen.length for seen in rows if side_of(seen.outcome, question.fail_on) is Side.GOOD]
     below_a_pass = sorted({length for length in failed if length < max(passed, default=0)})

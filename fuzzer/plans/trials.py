@@ -32,10 +32,18 @@ class Asker(Protocol):
     @property
     def deaths(self) -> int: ...
 
+    @property
+    def doubted(self) -> Observation | None:
+        """What the last probe made doubtful: the one before it failed, or somebody else ended its life."""
+        ...
+
     def ask(self, spec: ProbeSpec) -> Asking: ...
 
-    def take_late(self) -> Observation | None:
-        """The failure that the last probe brought to light, if it did: that of the probe before it."""
+    def take_late(self, *, surely: bool = True) -> Observation | None:
+        """The failure that the last probe brought to light, if it did: that of the probe before it.
+
+        `surely`: not one that may be nobody's death.
+        """
         ...
 
 
@@ -125,18 +133,21 @@ class Trials:
         seen = yield from self.asker.ask(replace(spec, role=Role.SHRINK, wait_s=0.0))
         self._learn_late()
         if self.late and not self._is_it(seen):
-            yield from self.asker.ask(self._short("did the engine live through the one before?"))
-            seen = self.asker.take_late() or seen
+            short = yield from self.asker.ask(self._short("did the engine live through the one before?"))
+            seen = self.asker.take_late(surely=False) or (by(seen, short) if self._is_it(short) else seen)
         if not self._is_it(seen):
             self._passed.add(replace(seen.spec, reason=""))
         self._answered = 0 if self.asker.deaths > deaths else self._answered + 1 + self.late
         return seen
 
     def _learn_late(self) -> None:
-        """A trial that was taken to pass may turn out to have failed: from then on each is given another probe."""
-        late = self.asker.take_late()
+        """A trial that was taken to pass may turn out to have failed: from then on each is given another probe.
+
+        One death alone may be nobody's: it is no reason to take the trial for less that fails.
+        """
+        maybe, late = self.asker.doubted, self.asker.take_late()
+        self.late = self.late or any(one is not None and self._is_it(one) for one in (maybe, late))
         if late is not None and self._is_it(late):
-            self.late = True
             self._keep(late, self.before, self.before_seqs)
 
     def _is_it(self, seen: Observation) -> bool:
@@ -155,3 +166,8 @@ class Trials:
 
     def _short(self, reason: str) -> ProbeSpec:
         return self.asker.grounds.spec(SHORT, Role.SHRINK, reason)
+
+
+def by(answered: Observation, short: Observation) -> Observation:
+    """An answer that the short prompt after it, in flight, shows to have failed."""
+    return replace(answered, outcome=short.outcome, reason=short.reason, signature=short.signature)

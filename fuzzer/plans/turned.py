@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 from fuzzer.finding import FindingKind
 from fuzzer.model import Outcome, ProbeSpec, Role, Side, side_of
+from fuzzer.plans.answers import Answers
 from fuzzer.plans.assumed import MONOTONE, not_tried
 from fuzzer.plans.axis import left_for_drafts
-from fuzzer.plans.interruption import out_of_time
+from fuzzer.plans.tally import Tally
 from fuzzer.plans.terms import companions_of
 from fuzzer.recommend import cap_below
 
@@ -62,18 +63,16 @@ def turned_seen(seen: Observation) -> Observation:
 
 
 def corner_of_output(ledger: Ledger, output_tokens: int) -> ProbeSpec | None:
-    """The next corner of the cap that the edge leaves: long prompts with short outputs, and a shorter prompt."""
-    cap = cap_of_output(ledger)
-    question = ledger.question
-    late = out_of_time(ledger.over_s, question.max_time_s, None) is not None
-    if cap is None or late or ledger.deaths >= question.max_deaths or _failed(ledger):
+    """The next corner of the cap that the edge leaves: long prompts with short outputs, and a shorter prompt.
+
+    What the engine lived through may be a stray: that corner is asked again, until it is sound or failed twice.
+    """
+    unknown = _unknown(ledger, cap_of_output(ledger), output_tokens)
+    if not unknown or _failed(ledger):
         return None
-    asked = {(seen.spec.length, seen.spec.output_tokens) for seen in ledger.seen if seen.spec.role is Role.CORNER}
-    for length, output in _corners(ledger, cap, output_tokens):
-        if (length, output) not in asked:
-            reason = "a corner of what the cap admits"
-            return replace(question.spec(output, Role.CORNER, reason), length=length, output_tokens=output)
-    return None
+    length, output = unknown[0]
+    spec = ledger.question.spec(output, Role.CORNER, "a corner of what the cap admits")
+    return replace(spec, length=length, output_tokens=output)
 
 
 def cap_of_output(ledger: Ledger) -> int | None:
@@ -93,8 +92,7 @@ def told_of_output(ledger: Ledger, finding: Finding, output_tokens: int) -> Find
     assumes = [ONE_LINE.format(held)]
     if cap is not None and holds:
         assumes += [MONOTONE, not_tried(ledger.question, cap)]
-    failed = [f"{seen.length} + {seen.spec.output_tokens} tokens ended in {seen.outcome}" for seen in _failed(ledger)]
-    no_cap = f"; no cap, since {failed[0]}" if failed else ""
+    no_cap = "" if holds else _no_cap_words(ledger, output_tokens)
     bad = None if bad is None or ledger.at(bad).refusals else bad
     return replace(
         finding,
@@ -115,23 +113,55 @@ def told_of_output(ledger: Ledger, finding: Finding, output_tokens: int) -> Find
     )
 
 
-def _corners(ledger: Ledger, cap: int, output_tokens: int) -> list[tuple[int, int]]:
+def _no_cap_words(ledger: Ledger, output_tokens: int) -> str:
+    """A clause on what keeps a cap back: a corner that fails, or of which too little is known."""
+    if failed := _failed(ledger):
+        seen = failed[0]
+        return f"; no cap, since {seen.length} + {seen.spec.output_tokens} tokens ended in {seen.outcome}"
+    unknown = _unknown(ledger, cap_of_output(ledger), output_tokens)
+    return f"; no cap: nothing tells whether {unknown[0][0]} + {unknown[0][1]} tokens pass" if unknown else ""
+
+
+def _corners(ledger: Ledger, cap: int | None, output_tokens: int) -> list[tuple[int, int]]:
     """Around the corner that has passed: two long prompts, and one that is shorter and leaves more output."""
+    if cap is None:
+        return []
     shorter = max(1, ledger.question.output_tokens // 4)
     corners = [(shorter, cap - shorter), (cap - output_tokens, output_tokens), (cap - 1, 1)]
     return [(length, output) for length, output in corners if length >= 1 and output >= 1]
 
 
-def _unknown(ledger: Ledger, cap: int, output_tokens: int) -> list[tuple[int, int]]:
-    good = {(seen.spec.length, seen.spec.output_tokens) for seen in ledger.seen if _is_good_corner(ledger, seen)}
+def _unknown(ledger: Ledger, cap: int | None, output_tokens: int) -> list[tuple[int, int]]:
+    """Corners that did not pass yet, or not often enough for what failed there."""
+    good = {point for point, tally in _tallies(ledger).items() if _is_good(ledger, tally)}
     return [point for point in _corners(ledger, cap, output_tokens) if point not in good]
 
 
-def _is_good_corner(ledger: Ledger, seen: Observation) -> bool:
-    good = side_of(seen.outcome, ledger.question.fail_on) is Side.GOOD
-    return seen.spec.role is Role.CORNER and good and seen.is_whole
+def _is_good(ledger: Ledger, tally: Tally) -> bool:
+    return bool(tally.passes) and (not tally.all_failures or ledger.is_sound(tally))
 
 
 def _failed(ledger: Ledger) -> list[Observation]:
-    corners = (seen for seen in ledger.seen if seen.spec.role is Role.CORNER and seen.outcome.is_evidence)
-    return [seen for seen in corners if not _is_good_corner(ledger, seen)]
+    """What speaks against the cap: corners that were refused or cut, that killed, or that failed twice."""
+    against: list[Observation] = []
+    for tally in _tallies(ledger).values():
+        against += tally.refusals
+        is_clear = len(tally.failures) > 1 or any(map(_took_it_down, tally.failures))
+        if is_clear and not ledger.is_sound(tally):
+            against += tally.failures
+    return against
+
+
+def _took_it_down(seen: Observation) -> bool:
+    return seen.outcome is Outcome.DEATH or seen.wedged
+
+
+def _tallies(ledger: Ledger) -> dict[tuple[int, int], Tally]:
+    """The evidence at each corner. An answer is doubted as those of a list are: a death may come to light after it."""
+    fail_on = ledger.question.fail_on
+    tallies: dict[tuple[int, int], Tally] = {}
+    for seen in Answers(ledger.seen, fail_on).evidence:
+        if seen.spec.role is Role.CORNER:
+            side = side_of(seen.outcome, fail_on) if seen.is_whole else Side.LIMIT
+            tallies.setdefault((seen.spec.length, seen.spec.output_tokens), Tally()).add(seen, side)
+    return tallies

@@ -16,6 +16,7 @@ from fuzzer.model import Observation, Outcome, ProbeSpec, Role, Side, side_of
 from fuzzer.plans.admitted import Item, admitted, over, passes
 from fuzzer.plans.answers import Answers
 from fuzzer.plans.assumed import ended_early
+from fuzzer.plans.doubt import died_between
 from fuzzer.plans.interruption import spent
 from fuzzer.plans.terms import SHORT, Terms
 from fuzzer.recommend import confidence_of
@@ -81,7 +82,7 @@ class Check:
 
 def verify(question: VerifyQuestion, facts: Iterable[Observation] = ()) -> Plan:
     """A plan that works through the checks and stops at the first unclean answer."""
-    answers = Answers(facts)
+    answers = Answers(facts, question.fail_on)
     while not isinstance(step := _next_step(question, answers), Finding):
         answers.take((yield step))
     return step
@@ -89,7 +90,7 @@ def verify(question: VerifyQuestion, facts: Iterable[Observation] = ()) -> Plan:
 
 def checks(question: VerifyQuestion, seen: Iterable[Observation]) -> list[Check]:
     """Every check in its order, as far as the observations tell."""
-    answers = Answers(seen)
+    answers = Answers(seen, question.fail_on)
     told = [_told(item, answers.to(item.spec)) for item in items(question, answers)]
     missing = [
         Check(f"{mode}: a short prompt", "ok", f"not offered here: {short.reason}", short.seq, short.duration_s)
@@ -151,6 +152,8 @@ def _next_item(question: VerifyQuestion, answers: Answers) -> ProbeSpec | Findin
             kind = FindingKind(answer.outcome.value) if bad else FindingKind.INCONCLUSIVE
             return _finding(question, answers, kind, f"{item.name}: {words}", failed=answer if bad else None)
     reason = f"all that {question.cap} admits passes, and what is longer is refused cleanly"
+    if (died := died_between(answers.seen)) is not None:
+        return _finding(question, answers, FindingKind.INCONCLUSIVE, f"{reason}; but {died}", halt=Halt.NOT_LENGTH)
     return _finding(question, answers, FindingKind.CLEAN_LIMIT, reason)
 
 

@@ -51,7 +51,8 @@ class Arm:
     def cells(self) -> Mapping[Cell, Measured]:
         if self.run is None:
             return {}
-        return cells(Answers(self.seen).evidence, SpeedQuestion.from_json(self.run.record.question).repeats)
+        question = SpeedQuestion.from_json(self.run.record.question)
+        return cells(Answers(self.seen, question.fail_on).evidence, question.repeats)
 
     def short(self, content: str) -> DraftCounts | None:
         """What a short prompt of this content had drafted."""

@@ -9,7 +9,7 @@ import pytest
 from fuzzer.finding import FindingKind, Halt
 from fuzzer.model import Observation, Outcome, ProbeSpec, Role
 from fuzzer.plans.bisect import BisectQuestion, bisect
-from tests.unit.worlds import Played, World, any_of, asked_above, flaky_above, play, prompt_above, wears_out
+from tests.unit.worlds import Played, Rule, World, any_of, asked_above, flaky_above, play, prompt_above, wears_out
 
 
 def run(world: World, **asked: object) -> Played:
@@ -17,10 +17,14 @@ def run(world: World, **asked: object) -> Played:
     return play(bisect(question), world.answer)
 
 
+def wants_above(edge: int) -> Rule:
+    return lambda request: Outcome.DEATH if request.prompt + request.asked > edge else None
+
+
 # --- deaths ---
 
 
-@pytest.mark.parametrize("most", [0, 1, 2, 3, 4])
+@pytest.mark.parametrize("most", [0, 2, 3, 4])
 def test_no_corner_costs_a_death_that_is_not_left(most: int) -> None:
     played = run(World(any_of(asked_above(15_000), prompt_above(20_000))), max_deaths=most)
     assert played.deaths <= most
@@ -28,8 +32,16 @@ def test_no_corner_costs_a_death_that_is_not_left(most: int) -> None:
     assert "no cap: 64 prompt tokens" in played.finding.reason
 
 
+@pytest.mark.parametrize("rule", [asked_above(15_000), wants_above(15_000)])
+@pytest.mark.parametrize("lo", [1_000, 14_000])
+def test_the_only_death_is_not_risked_before_the_ground_covered_has_its_cap(rule: Rule, lo: int) -> None:
+    played = run(World(rule), max_deaths=1, lo=lo)
+    assert played.deaths == 1
+    assert (played.finding.halt, played.finding.cap) == (Halt.DEATHS, lo // 16 * 16)
+
+
 def test_a_number_that_killed_is_named_where_it_keeps_the_cap_back() -> None:
-    played = run(World(asked_above(15_000)), max_deaths=1)
+    played = run(World(asked_above(15_000)), max_deaths=2)
     assert "and 49936 ended in death" in played.finding.reason
 
 

@@ -17,7 +17,9 @@ from fuzzer.plans import Plan
 from fuzzer.plans.conditions import CONDITIONS, needed, plain
 from fuzzer.plans.fuzz import FuzzQuestion, explains, fuzz
 from fuzzer.plans.samples import samples
+from fuzzer.plans.terms import SHORT
 from fuzzer.search.places import places, residues
+from tests.unit.worlds import World, play
 
 CAP = 131_072
 Past = Sequence[ProbeSpec]
@@ -45,7 +47,7 @@ class Engine:
         outcome = self.rule(spec, self.life) or Outcome.PASS
         blames, deaths = None, int(outcome is Outcome.DEATH)
         if self.owed:
-            self.owed, outcome, blames, deaths = False, Outcome.ABANDONED, "previous", 1
+            self.owed, outcome, blames, deaths = False, Outcome.ABANDONED, "nobody", 1
         elif outcome is Outcome.DEATH and self.between(self.deaths):
             outcome, blames = Outcome.ABANDONED, "nobody"
         elif self.late and outcome is Outcome.DEATH:
@@ -413,6 +415,36 @@ def test_a_trial_that_dies_late_is_no_pass() -> None:
     engine.rule = rule
     shown = engine.play(fuzz(question(shrink_deaths=40, max_deaths=60))).reproducers[0]
     assert shown.shorter_passes is not True or shown.spec.length == 3_001
+
+
+@dataclass
+class Slow:
+    """Dies a while after some lengths: the first time between two probes, from then on with the next one in flight."""
+
+    island: range
+    world: World = field(default_factory=World)
+    dying: int = 0
+    times: int = 0
+
+    def answer(self, spec: ProbeSpec) -> Observation:
+        seen, dying, self.dying = self.world.answer(spec), self.dying, 0
+        if spec.length in self.island:
+            self.times += 1
+            self.dying = self.times
+        if not dying:
+            return seen
+        died = replace(seen, outcome=Outcome.DEATH, completion_tokens=None, reason="cut", deaths=1, blames="this")
+        return died if dying > 1 else replace(died, outcome=Outcome.ABANDONED, blames="nobody")
+
+
+def test_a_death_with_the_short_prompt_in_flight_is_not_passed_over() -> None:
+    """The short one shows what became of the sample before it, also by what it dies of itself."""
+    played = play(fuzz(question(most_samples=60, seed=7)), Slow(range(16_000, 17_000)).answer)
+    met = next(seen for seen in played.log if seen.outcome is Outcome.DEATH)
+    assert (met.spec.role, met.spec.length) == (Role.SHRINK, SHORT)
+    (found,) = played.finding.reproducers
+    assert (played.finding.kind, found.spec.length in range(16_000, 17_000)) == (FindingKind.DEATH, True)
+    assert found.failed > 1, "trials are judged by the short prompt after them likewise"
 
 
 def test_an_error_that_the_engine_lives_through_is_shrunk_too() -> None:

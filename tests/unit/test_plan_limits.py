@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import count
 
 import pytest
@@ -133,3 +134,19 @@ def test_whatever_the_output_no_prompt_and_output_under_the_cap_is_refused(outpu
         for asked in (1, 2, output, cap // 2):
             seen = fresh.answer(question.spec(cap - asked, Role.SEARCH, "", output_tokens=asked))
             assert (seen.outcome, seen.clamped) == (Outcome.PASS, False)
+
+
+@pytest.mark.parametrize("style", ["clamp", "sum"])
+@pytest.mark.parametrize("at", [1, 2, 5])
+def test_one_restart_by_somebody_costs_no_limit_that_is_met_on_the_way(style: str, at: int) -> None:
+    """What was asked again often enough since is believed; a refusal above it has nothing to do with it."""
+    world = World(limit=5_000, style=style)
+
+    def answer(spec: ProbeSpec) -> Observation:
+        seen = world.answer(spec)
+        if seen.seq != at:
+            return seen
+        return replace(seen, outcome=Outcome.DEATH, completion_tokens=None, deaths=1, blames="this", revival_s=20.0)
+
+    finding = play(bisect(BisectQuestion(lo=1_000, hi=8_000)), answer).finding
+    assert (finding.kind, finding.cap) == (FindingKind.CLEAN_LIMIT, 5_000), finding.reason

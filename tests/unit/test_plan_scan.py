@@ -189,14 +189,18 @@ def test_a_cap_never_admits_what_failed_and_is_not_outweighed(island: tuple[int,
         assert played.deaths <= most + 1  # what has passed is sent again with the deaths spent, and may be flaky
 
 
-def test_what_failed_once_and_could_not_be_asked_again_is_said_and_carries_no_cap() -> None:
-    free = scanned((14_337, 14_337))
-    until_met = next(at for at, seen in enumerate(free.log) if seen.spec.role is Role.SCAN and seen.deaths)
-    finding = scanned((14_337, 14_337), max_deaths=sum(seen.deaths for seen in free.log[: until_met + 1])).finding
-    assert (finding.kind, finding.halt, finding.cap) == (FindingKind.INCONCLUSIVE, Halt.DEATHS, None)
-    assert finding.verified_up_to == 14_336
-    assert "14337 failed once" in finding.reason
-    assert "there is no cap below that" in finding.reason
+@pytest.mark.parametrize(("at", "ground"), [(14_337, 14_336), (14_336, 13_825)])
+def test_what_failed_once_and_could_not_be_asked_again_is_said_and_the_cap_is_below_it(at: int, ground: int) -> None:
+    """That takes no death: what has passed is sent again. What was not sent is not said to be verified."""
+    free = scanned((at, at))
+    until_met = next(nth for nth, seen in enumerate(free.log) if seen.spec.role is Role.SCAN and seen.deaths)
+    played = scanned((at, at), max_deaths=sum(seen.deaths for seen in free.log[: until_met + 1]))
+    finding = played.finding
+    assert (finding.kind, finding.halt, finding.cap) == (FindingKind.INCONCLUSIVE, Halt.DEATHS, ground // 16 * 16)
+    assert finding.verified_up_to == ground
+    assert sum(seen.length == ground and seen.outcome is Outcome.PASS for seen in played.log) >= 9
+    assert f"{at} failed once" in finding.reason
+    assert "the cap is below that" in finding.reason
 
 
 def test_an_island_that_the_search_has_met_is_not_killed_for_again() -> None:

@@ -84,6 +84,21 @@ def test_the_first_death_ends_it_and_the_figures_below_stand() -> None:
     assert (played.deaths, exit_of(finding)) == (1, Exit.ANSWERED)
 
 
+@pytest.mark.parametrize(("hits", "kind"), [({3}, FindingKind.NONE), ({3, 9}, FindingKind.INCONCLUSIVE)])
+def test_deaths_of_nobodys_leave_no_answer_from_the_second_on(hits: set[int], kind: FindingKind) -> None:
+    pace = Pace()
+
+    def answer(spec: ProbeSpec) -> Observation:
+        seen = pace.answer(spec)
+        if len(pace.log) not in hits:
+            return seen
+        return replace(seen, outcome=Outcome.ABANDONED, completion_tokens=None, deaths=1, blames="nobody")
+
+    finding = play(speed(QUESTION), answer).finding
+    assert finding.kind is kind
+    assert ("between two probes" in finding.reason) == (kind is FindingKind.INCONCLUSIVE)
+
+
 def test_a_refusal_answers_only_where_something_was_measured() -> None:
     def refused_above(limit: int, *lengths: int) -> Finding:
         pace = Pace()

@@ -94,11 +94,12 @@ def test_a_death_that_comes_to_light_later_takes_the_pass_before_it_away() -> No
     def answer(spec: object) -> object:
         seen = world.answer(spec)  # type: ignore[arg-type]
         if seen.spec.length == 2_000:
-            return replace(seen, outcome=Outcome.ABANDONED, deaths=1, blames="previous", reason="it died just before")
+            return replace(seen, outcome=Outcome.ABANDONED, deaths=1, blames="nobody", reason="it died just before")
         return seen
 
     played = play(sweep(SweepQuestion(lengths=(1_000, 2_000))), answer)  # type: ignore[arg-type]
-    assert (played.finding.kind, played.finding.first_bad) == (FindingKind.DEATH, 1_000)
+    assert (played.finding.kind, played.finding.first_bad, played.deaths) == (FindingKind.DEATH, 1_000, 2)
+    assert "the engine died a while after it was answered: it died just before" in played.finding.reason
 
 
 def seen_as(seq: int, length: int, outcome: Outcome = Outcome.PASS, **more: object) -> Observation:

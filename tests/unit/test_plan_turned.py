@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fuzzer.cli.questions import prompts_of
 from fuzzer.errors import UsageFault
 from fuzzer.finding import FindingKind, Halt
-from fuzzer.model import Outcome, Role
+from fuzzer.model import Observation, Outcome, ProbeSpec, Role
 from fuzzer.plans.bisect import BisectQuestion, bisect
 from fuzzer.plans.forecast import bracket_of, forecast
 from fuzzer.plans.preview import first_steps
@@ -122,6 +122,54 @@ def test_a_plan_over_outputs_names_what_it_counts_and_its_suspects() -> None:
     text = as_text(replace(QUESTION, prompt_tokens=7_000))
     assert text.startswith("output tokens, after a prompt of 7,000:\n")
     assert "8,192 (power of two)" in text
+
+
+# --- corners of the cap ---
+
+
+def at_corner(which: int, **more: object) -> Played:
+    """The so-manieth probe of a corner, from 1, comes out like that."""
+    world, met = World(total_above(2_048)), iter(range(1, 100))
+
+    def answer(spec: ProbeSpec) -> Observation:
+        seen = world.answer(spec)
+        return replace(seen, **more) if spec.role is Role.CORNER and next(met) == which else seen  # type: ignore[arg-type]
+
+    return play(bisect(QUESTION), answer)
+
+
+@pytest.mark.parametrize("outcome", [Outcome.ABANDONED, Outcome.ERROR])
+@pytest.mark.parametrize("which", [1, 2, 3])
+def test_a_corner_that_was_not_answered_or_failed_by_chance_is_asked_again(which: int, outcome: Outcome) -> None:
+    played = at_corner(which, outcome=outcome, completion_tokens=None, reason="ctxfuzz was killed")
+    assert (played.finding.kind, played.finding.cap) == (FindingKind.DEATH, 2_048)
+    asked = [seen.length for seen in played.log if seen.spec.role is Role.CORNER]
+    assert len(asked) == (4 if outcome is Outcome.ABANDONED else 3 + 13)  # so many passes outweigh one failure
+
+
+def test_an_error_that_comes_again_at_a_corner_keeps_the_cap_back() -> None:
+    def rule(request: Request) -> Outcome | None:
+        return Outcome.ERROR if request.prompt > 2_000 else total_above(2_048)(request)
+
+    played = run(rule)
+    assert played.finding.cap is None
+    assert "; no cap, since 2016 + 32 tokens ended in error" in played.finding.reason
+    assert sum(seen.outcome is Outcome.ERROR for seen in played.log) == 2
+
+
+@pytest.mark.parametrize(("most", "cap"), [(2, None), (3, 2_048)])
+def test_corners_that_no_death_is_left_for_halt_the_run(most: int, cap: int | None) -> None:
+    finding = run(total_above(2_048), lo=1_900, hi=2_100, max_deaths=most).finding
+    assert (finding.last_good_output, finding.cap) == (1_984, cap)
+    assert finding.halt is (None if cap else Halt.DEATHS)
+    assert ("; no cap: nothing tells whether 16 + 2032 tokens pass" in finding.reason) is (cap is None)
+
+
+def test_corners_that_no_time_is_left_for_halt_the_run() -> None:
+    begun_s = next(seen.started_s for seen in run(total_above(2_048)).log if seen.spec.role is Role.CORNER)
+    finding = run(total_above(2_048), max_time_s=begun_s).finding
+    assert (finding.halt, finding.last_good_output, finding.cap) == (Halt.TIME, 1_984, None)
+    assert "; no cap: nothing tells whether 16 + 2032 tokens pass" in finding.reason
 
 
 @settings(deadline=None, max_examples=40)
