@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from targets.bodies import visible
 from targets.failures import announces_death, names_breakage
+from targets.sizes import LEAST_LIMIT
 
 if TYPE_CHECKING:
     from targets.base import Reply
 
 SHOWN_CHARS = 160
-LEAST_LIMIT = 16  # tokens: what is lower is a count of something else
 # A proxy's words for it, or its library's. They say the same of an engine that is not there yet.
 _LOST_UPSTREAM = re.compile(
     r"upstream connect error.{0,120}(?:connection termination|remote connection failure|connection refused)"

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from targets.base import Fault, ProxySign
 from targets.bodies import visible
 from targets.failures import names_breakage
+from targets.refusals import overload
+from targets.sizes import names_bytes, names_memory, names_tokens, setting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,6 +29,8 @@ _BODIES = (
     (re.compile(r"cloudflare|^error code: 5\d\d"), "cloudflare"),
     (re.compile(r"(?:no server is available to handle|the server didn't respond in time)"), "haproxy"),
     (re.compile(r"from primary with message|container primary"), "sagemaker"),
+    (re.compile(r'^\s*\{\s*"message"\s*:\s*"request too long"\s*\}'), "aws"),
+    (re.compile(r"for the (?:invokefunction operation|event invocation type)"), "aws"),
     (re.compile(r"<h1>|<html"), _A_PROXY),
 )
 _BODY_LIMIT = {
@@ -34,6 +38,7 @@ _BODY_LIMIT = {
     "envoy": "Raise Envoy's per_connection_buffer_limit_bytes, or the buffer filter's max_request_bytes.",
     "litellm": "Raise LiteLLM's max_request_size_mb.",
     "cloudflare": "Cloudflare limits request bodies by plan: ask the engine directly (--url of its own host).",
+    "aws": "AWS sets that limit (API Gateway: 10 MB, Lambda: 6 MB): ask the engine itself by its own --url.",
     "microsoft-iis": "Raise IIS's maxAllowedContentLength.",
 }
 _DEADLINE = {
@@ -81,17 +86,6 @@ _ENGINES_CLOCK = re.compile(
 )
 _SHORTEST_WAIT_S = 1.0
 _NOT_AT_THE_DOOR = {424, 429}  # an engine's error, and a wait
-_MEMORY_WORDS = re.compile(r"alloc|memory|cuda|\bhip\b")
-# What names the size of a body in bytes, never a length in tokens.
-_BODY_WORDS = re.compile(
-    r"max(?:imum)? bytes to buffer|buffer the request body|body (?:size )?limit"
-    r"|(?:payload|entity|body|content[ -]length|request size)(?: size| length)?(?: is| was)? (?:too large|exceed)"
-    r"|(?:payload|entity|body)[^.]{0,30} size limit|message larger than max|at 'body' failed to satisfy"
-    r"|(?:pars|read|decod)[^.]{0,20} (?:request )?body[^.]{0,20}(?:eof|limit|large)"
-    r"|(?:larger|bigger|longer|greater|exceed|limit|maximum|too (?:large|big|long))[^.]{0,80}\bbytes\b"
-    r"|\bbytes\b[^.]{0,80}(?:larger|exceed|limit|maximum|too (?:large|big|long))"
-    r"|(?:exceed|larger than|bigger than)[^.]{0,60}\b(?:body|payload|entity|content[ -]length)\b"
-)
 _FILTER_WORDS = re.compile(
     r"content.{0,20}(?:filter|polic)|guardrail|moderation|usage polic|safety (?:filter|polic|system)"
     r"|flagged (?:as|by|for)|jailbreak|prompt injection|web application firewall|\bwaf\b"
@@ -141,7 +135,7 @@ _BY_STATUS: dict[int, ProxyKind] = {
 def _kind(reply: Reply, words: str, by: str | None) -> ProxyKind | None:
     """What kind of answer it is, or None where it may well be the engine's own. The first that fits, decides."""
     status = reply.status or 0
-    if status >= 400 and _measures_bodies(reply, words):
+    if status >= 400 and overload(reply) is None and _measures_bodies(reply, words):
         return "body-limit"
     if status in _BY_STATUS or _gave_up(reply, words):
         return _BY_STATUS.get(status, "deadline")
@@ -169,9 +163,9 @@ def _gave_up(reply: Reply, words: str) -> bool:
 def _measures_bodies(reply: Reply, words: str) -> bool:
     """An engine's own words name tokens; who measures a body counts bytes."""
     said = reply.error.message.lower() if reply.error else visible(words)
-    if (reply.error is not None and "token" in said) or _MEMORY_WORDS.search(said):
+    if names_memory(said):
         return False
-    return reply.status == 413 or _BODY_WORDS.search(said) is not None
+    return names_bytes(said) or (reply.status == 413 and not (reply.error is not None and names_tokens(said)))
 
 
 def _is_blocked(reply: Reply, words: str) -> bool:
@@ -186,8 +180,11 @@ def _is_blocked(reply: Reply, words: str) -> bool:
         return False
     if reply.error is None:
         return page or not words.strip()
-    named = f"{reply.error.message} {reply.error.type} {reply.error.code}".lower()
-    return _FILTER_WORDS.search(named) is not None
+    return _FILTER_WORDS.search(_in_full(reply.error).lower()) is not None
+
+
+def _in_full(error: ServerError) -> str:
+    return f"{error.message} {error.type} {error.code}"
 
 
 def _lost(reply: Reply, words: str, by: str | None) -> bool:
@@ -212,6 +209,9 @@ def is_engines_shape(error: ServerError | None) -> bool:
 def _advice(kind: ProxyKind, by: str, reply: Reply) -> str:
     match kind:
         case "body-limit":
+            named = setting(_in_full(reply.error) if reply.error else visible(reply.excerpt))
+            if named is not None:
+                return f"Raise the limit on the size of a request body: {named}."
             return _BODY_LIMIT.get(by, "Raise the proxy's limit on the size of a request body.")
         case "deadline":
             return _DEADLINE.get(by, "Raise the proxy's read timeout.")

@@ -11,13 +11,14 @@ import re
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
+from targets import sizes
 from targets.base import Refusal
 from targets.failures import names_breakage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from targets.base import Reply
+    from targets.base import Reply, ServerError
 
 _REFUSING = {200, 400, 413, 422}
 _REFUSING_TOKENS = {403, 417}  # Together, LightLLM: a refusal where the words name tokens
@@ -59,14 +60,10 @@ _WORDINGS = tuple(
         rf"{_OUTPUT} must be (?:at least 1|greater than 0), got (?:0|-\d+)",
     )
 )
-# What sounds like length and is not: rates, budgets, a batch size, characters of another field.
+# What sounds like length and is not: rates, budgets, a batch size.
 _RATE = r"per (?:minute|second|hour|day)|rate.?limit|\btpm\b|quota|\b(?:budget|credits?|balance|billing)\b"
 _VETO = re.compile(rf"{_RATE}|\bbytes\b|\bbody\b|physical batch size|vocabulary")
 _RATES = re.compile(_RATE)
-_CHARACTERS = re.compile(
-    r"\b\d[\d,]{0,12} char(?:acter)?(?:s|\(s\))?\b|too many characters|max(?:imum)? (?:number of )?characters"
-    r"|string(?: is |[ _])too[ _]long|string_above_max_length|any_str\.max_length"
-)
 
 # A limit, its thousands set apart or not. What is greater than another number is none, and a rounded one ("128k": is it
 # 128,000, or 131,072?) tells none.
@@ -99,17 +96,23 @@ def refusal(reply: Reply) -> Refusal | None:
     if error is None or reply.events > 0:
         return None
     words = error.message.lower()
-    named = {str(error.code).lower(), str(error.type).lower()} & _CODES or str(error.param) in _PARAMS
-    if _is_vetoed(words) or names_characters(reply) or not (named or names_length(words)):
+    if _is_vetoed(words) or names_characters(reply) or not (bears_a_code(error) or names_length(words)):
         return None
     refused = Refusal(error.message, _limit(words, reply.excerpt))
     return refused if _may_refuse(reply.status, words, refused.limit) else None
 
 
+def bears_a_code(error: ServerError) -> bool:
+    """Does it bear a code by which engines refuse for a length, or the name of what is too long?"""
+    return bool({str(error.code).lower(), str(error.type).lower()} & _CODES) or str(error.param) in _PARAMS
+
+
 def names_length(words: str) -> bool:
-    """Do the words refuse for a length, as engines word it?"""
+    """Do the words refuse for a length, as engines word it? Who only names a request measures its bytes."""
     said = words.lower()
-    return not _is_vetoed(said) and any(pattern.search(said) for pattern in _WORDINGS)
+    if not sizes.names_tokens(said) or sizes.names_bytes(said) or _is_vetoed(said):
+        return False
+    return any(pattern.search(said) for pattern in _WORDINGS)
 
 
 def _is_vetoed(words: str) -> bool:
@@ -135,7 +138,7 @@ _TURNING_AWAY = {429, 503, 529}
 _ENVOYS = "x-envoy-overloaded"  # its own limit on requests was met
 _BUSY_WORDS = re.compile(
     r"overload|queue (?:is )?full|too many (?:requests|concurrent)|at capacity|capacity (?:exceeded|reached)"
-    r"|exceed\w* capacity|server (?:is )?busy|try again later|rate.?limit|max_num_queued|queued requests"
+    r"|exceed\w* capacity|server (?:is )?busy|try (?:again )?later|rate.?limit|max_num_queued|queued requests"
     r"|reset reason: overflow"
 )
 _NOT_BUSY = re.compile(
@@ -153,11 +156,14 @@ _WHO_COOLS = re.compile(r"cooldown_list=\[(.*)", re.DOTALL)
 def overload(reply: Reply) -> float | None:
     """Seconds to wait (0 where the server names none) if it says that it is busy, else None.
 
-    A plain 503 is no overload: it may be a mesh that lost the engine, or an engine that loads its model. Whose word it
-    is, `vouches` tells.
+    A plain 503 is no overload: it may be a mesh that lost the engine, or an engine that loads its model. Nor is a limit
+    on bytes that has such a status, where no word is of overload or of a rate. Whose word it is, `vouches` tells.
     """
     wait = retry_after(reply.headers)
-    if reply.status not in _TURNING_AWAY or _NOT_BUSY.search(_said(reply)):
+    said = _said(reply)
+    if reply.status not in _TURNING_AWAY or _NOT_BUSY.search(said):
+        return None
+    if sizes.names_bytes(said) and not (names_overload(reply) or names_a_rate(reply)):
         return None
     if reply.status != 503:
         return wait or 0.0
@@ -201,8 +207,7 @@ def names_a_rate(reply: Reply) -> bool:
 def names_characters(reply: Reply) -> bool:
     """Are the words about a number of characters, and not about the tokens that they may stand for?"""
     error = reply.error
-    said = (f"{error.message} {error.type} {error.code}" if error else reply.excerpt).lower()
-    return _CHARACTERS.search(said) is not None and "token" not in said
+    return sizes.names_characters(f"{error.message} {error.type} {error.code}" if error else reply.excerpt)
 
 
 def _said(reply: Reply) -> str:

@@ -98,6 +98,34 @@ ALIVE = [
     "could not connect the dots",
     "failed to forward the batch",
 ]
+GUESSES = [
+    "Completion 8c1f2 aborted. Maybe the model was unloaded? Please check the server console.",
+    "No answer: was the model unloaded?",
+    "Perhaps the engine has died",
+    "It may be that the worker exited, or that it is slow",
+    "See whether the container was killed.",
+    "If the server was terminated, start it again",
+    "It might have happened that the process died.",
+    "possibly a CUDA error",
+    '{"detail": "was the model unloaded?"}',
+    "It may be that the worker crashed when it ran out of room",
+]
+KNOWN_OF_UNKNOWN_CAUSE = [
+    "The worker died. Maybe it was out of memory?",
+    "Maybe it is slow: the engine has died",
+    "Perhaps the model was unloaded. The worker died.",
+    "CUDA error: device-side assert, kernel errors might be reported late",
+    "the engine died, see whether it was killed by somebody",
+    "llama runner process has terminated (out of memory?)",
+    "The worker died, OOM?",
+    "the model server has crashed - out of memory?",
+    "worker exited with code -9 (killed?)",
+    "engine died, see /debug/crash?id=12",
+    "Results may be incomplete because the model server crashed",
+    "The request may have been lost since the worker died",
+    "Retry if possible, the engine has died",
+    "Most likely out of memory, the runner process has terminated",
+]
 NEITHER = ["nope", "Bad Request", "temperature must be non-negative", "Token id 7 is out of vocabulary", ""]
 
 
@@ -121,6 +149,17 @@ def test_a_failure_of_the_machine_is_no_refusal_and_no_death(message: str) -> No
 @pytest.mark.parametrize("message", ALIVE)
 def test_words_of_who_lives_are_no_death(message: str) -> None:
     assert not says_dead(said(message))
+
+
+@pytest.mark.parametrize("message", GUESSES)
+def test_who_wonders_whether_it_died_claims_no_death(message: str) -> None:
+    assert not says_dead(said(message))
+    assert refuses_by_failure(said(message)), "and refuses nothing for its length"
+
+
+@pytest.mark.parametrize("message", KNOWN_OF_UNKNOWN_CAUSE)
+def test_who_wonders_of_what_it_died_claims_a_death(message: str) -> None:
+    assert says_dead(said(message))
 
 
 def test_a_type_may_tell_of_the_failure() -> None:
