@@ -43,7 +43,8 @@ def replay(probe: tuple[str, int], db: Path, **given: Any) -> None:  # noqa: ANN
     """Send PROBE (RUN:NUMBER) once more, byte for byte, and say whether its outcome repeats.
 
     The request is made again from its recipe; it is sent only if its SHA-256 is the one on record. If it killed the
-    engine then, it may do so again. Recorded as a run of its own. Leaves with 0 if the outcome repeats, 1 if not.
+    engine then, it may do so again. Recorded as a run of its own. Leaves with 0 if the outcome repeats, 1 if not, and
+    3 if one of the two is no evidence (nobody saw its end, busy).
     """
     from fuzzer.cli import replaying  # noqa: PLC0415  (heavy)
 

@@ -88,7 +88,7 @@ def _lines(
     counted = f"{plural(found.runs, 'run')}, {plural(found.rows, 'row')}"
     if problems:
         yield f"{db} is not as it was written ({counted} checked):"
-        yield from (f"  {_problem(one)}" for one in problems)
+        yield from (f"  {plain(str(one))}" for one in problems)
     else:
         yield f"{db} is as it was written: {counted}."
     for run in unsealed:
@@ -100,12 +100,6 @@ def _lines(
     yield BLIND if expect is None else _of_expected(found, expect)
 
 
-def _problem(one: AuditProblem) -> str:
-    where = f"run {one.run}: " if one.run else ""
-    row = f"row {one.position}: " if one.position else ""
-    return plain(f"{where}{row}{one.what}")
-
-
 def export(db: Path, name: str, form: str, into: Path | None) -> None:
     """Write a run out, to stdout or to a file."""
     with History.open(db) as history:
@@ -113,7 +107,7 @@ def export(db: Path, name: str, form: str, into: Path | None) -> None:
         if form == "csv":
             write(into, [tables.csv(tables.PROBES, map(tables.probe_row, history.observations(run)))])
         else:
-            write(into, map(_line, history.links(run)))
+            write(into, map(_line, history.links(run, unreadable=lambda why: say(f"warning: {why}"))))
 
 
 def _line(link: tuple[int, str, dict[str, str | int | float | None], str]) -> str:
@@ -127,7 +121,7 @@ def write(into: Path | None, parts: Iterable[str]) -> None:
         emit("".join(parts))
         return
     try:
-        with into.open("w", encoding="utf-8", newline="") as file:
+        with into.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
             file.writelines(parts)
     except OSError as error:
         raise UsageFault(f"{into} cannot be written ({error.strerror}). Choose another file with -o.") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -43,26 +44,30 @@ def remembered(session: Session, question: BisectQuestion) -> tuple[BisectQuesti
         failures = history.known_failures(url, model, version, flags.fail_on)
         known = history.known_failures(url, model, version)  # whatever counts as a failure now: a death is one
         everything = history.runs()
-    answered = [run for run in everything if _is_answered(run)]
-    notes = []
-    bad_from = {run.run: run.finding.first_bad for run in answered if run.finding is not None}
-    at_hi = next((one for one in failures if _tells(one.observation, question, bad_from.get(one.run))), None)
-    if at_hi is not None and not question.trust_hi:
-        outcome = at_hi.observation.outcome
-        notes.append(Note(f"hi ({question.hi}) is known to fail: run {at_hi.run} recorded a {outcome}; it is trusted"))
-        question = replace(question, trust_hi=True)
-    alike = [run.finding for run in answered if _alike(run, url, model, version, question)]
-    passed = [finding.verified_up_to for finding in alike if finding is not None and finding.verified_up_to is not None]
-    deadly = min((one.observation.length for one in known if one.observation.deaths), default=math.inf)
-    question = replace(question, known_good=max((length for length in passed if length < deadly), default=None))
-    return _with_fuzzed(question, answered_by_fuzz(everything, url, model, version)), notes
+        answered = [run for run in everything if _is_answered(run)]
+        notes = []
+        bad_from = {run.run: run.finding.first_bad for run in answered if run.finding is not None}
+        at_hi = next((one for one in failures if _tells(one.observation, question, bad_from.get(one.run))), None)
+        if at_hi is not None and not question.trust_hi:
+            outcome = at_hi.observation.outcome
+            notes.append(
+                Note(f"hi ({question.hi}) is known to fail: run {at_hi.run} recorded a {outcome}; it is trusted")
+            )
+            question = replace(question, trust_hi=True)
+        alike = [run.finding for run in answered if _alike(run, url, model, version, question)]
+        passed = [
+            finding.verified_up_to for finding in alike if finding is not None and finding.verified_up_to is not None
+        ]
+        deadly = min((one.observation.length for one in known if one.observation.deaths), default=math.inf)
+        question = replace(question, known_good=max((length for length in passed if length < deadly), default=None))
+        return _with_fuzzed(question, answered_by_fuzz(everything, url, model, version)), notes
 
 
 @contextmanager
 def _past(db: Path) -> Iterator[History | None]:
     """What is recorded; None where nothing is yet, also by a run that was killed as it made the file."""
     try:
-        history = History.open(db) if db.exists() else None
+        history = History.open(db) if os.path.lexists(db) else None
     except NothingRecorded:
         history = None
     with history or nullcontext():

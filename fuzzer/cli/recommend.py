@@ -41,10 +41,10 @@ def recommend(run: str, kind: Format, without: str | None, db: Path) -> None:
 
     with History.open(db) as history:
         found = history.get(run)
-    finding = found.finding
-    if finding is None or finding.cap is None:
-        why = "it has not ended" if finding is None else finding.reason
-        raise RunStopped(f"Run {found.run} recommends no cap: {why}. See it: ctxfuzz show {found.run}")
-    controls = attribution.recorded(db, found)
-    passed = controls.passed if controls is not None else None
-    emit(written(Recommendation.of(found, finding.cap, without or passed), finding, kind))
+        finding = found.finding
+        if finding is None or finding.cap is None:
+            why = "it has not ended" if finding is None else finding.reason
+            raise RunStopped(f"Run {found.run} recommends no cap: {why}. See it: ctxfuzz show {found.run}")
+        controls = attribution.recorded(db, found)
+        passed = controls.passed if controls is not None else None
+        emit(written(Recommendation.of(found, finding.cap, without or passed), finding, kind))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any, Never
+from typing import TYPE_CHECKING, Any, Final, Never
 
 import anyio
 import click
@@ -15,13 +15,13 @@ import click
 from fuzzer.cli import conduct, results, session
 from fuzzer.cli.exits import BY_HALT, Exit
 from fuzzer.cli.flags import ADDRESSES, CommonFlags, withheld
-from fuzzer.cli.rigging import rig_of
+from fuzzer.cli.rigging import ground_of, rig_of
 from fuzzer.cli.streams import emit, emit_bytes, say
 from fuzzer.companions import companion_of
 from fuzzer.errors import RunStopped, UsageFault
 from fuzzer.events import Note
 from fuzzer.journal import recipe_of
-from fuzzer.plans.again import AgainQuestion
+from fuzzer.plans.again import AgainQuestion, repeats
 from fuzzer.plans.forecast import Forecast
 from fuzzer.report.finding import finding_object
 from fuzzer.report.words import tokens
@@ -30,15 +30,17 @@ from fuzzer.store import History
 
 if TYPE_CHECKING:
     from fuzzer.cli.watching import Listeners
-    from fuzzer.model import Observation
+    from fuzzer.model import Observation, Outcome
     from fuzzer.store import Intent, Run
+
+_EXITS: Final = {True: Exit.ANSWERED, False: Exit.BAD_NEWS, None: Exit.INCONCLUSIVE}
 
 
 def replay(name: str, seq: int, db: Path, given: Mapping[str, Any]) -> Never:
-    """Send one probe again, and leave: 0 where its outcome repeats, 1 where it does not."""
-    run, intent, was = _recorded(db, name, seq)
-    flags = _flags(run, db, given)
-    question = AgainQuestion(run.run, seq, intent.spec, None if was is None else was.outcome, flags.fail_on)
+    """Send one probe again, and leave: 0 where its outcome repeats, 1 where it does not, 3 where nobody can tell."""
+    run, intent, was, flags = _recorded(db, name, seq, given)
+    outcome, ground = None if was is None else was.outcome, ground_of(run.record.question)
+    question = AgainQuestion(run.run, seq, intent.spec, outcome, flags.fail_on, ground)
     missing = _without(run, given)
     deadly = was is None or was.deaths > 0 or was.wedged
     if deadly and flags.max_deaths == 0:
@@ -50,10 +52,11 @@ def replay(name: str, seq: int, db: Path, given: Mapping[str, Any]) -> Never:
         conduct.tell(listeners, Note(_told(run, was, intent), level="warning" if deadly else "info"))
         for note in missing:
             conduct.tell(listeners, note)
-        await _same_bytes(opened, intent)
+        grounded = opened.on_ground_of(run)
+        await _same_bytes(grounded, intent)
         if flags.dry_run:
             return conduct.Ahead(Forecast(1, int(deadly), None), flags.max_deaths)
-        again = replace(opened, again=recipe_of(intent))
+        again = replace(grounded, again=recipe_of(intent))
         return await again.run("replay", question, listeners, stop)
 
     ending = conduct.ended(flags, drive)
@@ -64,29 +67,36 @@ def replay(name: str, seq: int, db: Path, given: Mapping[str, Any]) -> Never:
 
 def _conclude(flags: CommonFlags, ended: session.Result, question: AgainQuestion) -> Never:
     finding, now = ended.finding, ended.observations[-1].outcome
+    again = repeats(question.was, now)
     if flags.json:
         shown = finding_object(ended.run_row, finding, ended.observations, ended.elapsed_s)
-        compared = {"run": question.of, "seq": question.seq, "was": question.was, "is": now}
-        results.emit_json({**shown, "replay": {**compared, "repeats": question.repeats(now)}})
+        results.emit_json({**shown, **replay_object(question, now)})
     else:
         emit(f"{question.of}:{question.seq} {finding.reason}")
     if finding.halt is not None:
         raise click.exceptions.Exit(BY_HALT[finding.halt])
-    raise click.exceptions.Exit(Exit.ANSWERED if question.repeats(now) else Exit.BAD_NEWS)
+    raise click.exceptions.Exit(_EXITS[again])
+
+
+def replay_object(question: AgainQuestion, now: Outcome) -> dict[str, Any]:
+    """What `replay --json` adds to the finding."""
+    compared = {"run": question.of, "seq": question.seq, "was": question.was, "is": now}
+    return {"replay": {**compared, "repeats": repeats(question.was, now)}}
 
 
 def body(probe: tuple[str, int], companion: int | None, db: Path, into: Path | None, given: Mapping[str, Any]) -> None:
     """Write one probe's body, or that of its so-manieth companion, and say how curl sends it."""
-    run, intent, _ = _recorded(db, *probe)
+    run, intent, _, flags = _recorded(db, *probe, given)
     if companion is not None and companion > len(intent.spec.companions):
         raise UsageFault(f"Probe {run.run}:{intent.seq} had {len(intent.spec.companions)} companions.")
-    flags = replace(_flags(run, db, given), allow_busy=True, allow_replicas=True)
+    flags = replace(flags, allow_busy=True, allow_replicas=True)
 
     async def made() -> tuple[bytes, str]:
         async with session.opened(flags, sample_s=0.0) as opened:
+            grounded = opened.on_ground_of(run)
             if companion is not None:
-                return await _companion_body(opened, intent, companion - 1), opened.target.url
-            return await _same_bytes(opened, intent), opened.target.url
+                return await _companion_body(grounded, intent, companion - 1), opened.target.url
+            return await _same_bytes(grounded, intent), opened.target.url
 
     made_again, url = anyio.run(made)
     if into is None:
@@ -109,14 +119,17 @@ def curl(url: str, intent: Intent, flags: CommonFlags, file: str) -> str:
     return " ".join([*words, "--data-binary", quote(f"@{file}"), quote(f"{url}/v1/{path}")])
 
 
-def _recorded(db: Path, name: str, seq: int) -> tuple[Run, Intent, Observation | None]:
+def _recorded(
+    db: Path, name: str, seq: int, given: Mapping[str, Any]
+) -> tuple[Run, Intent, Observation | None, CommonFlags]:
     with History.open(db) as history:
         run = history.get(name)
+        flags = _flags(run, db, given)
         intent = next((one for one in history.intents(run.run) if one.seq == seq), None)
         was = next((one for one in history.observations(run.run) if one.seq == seq), None)
     if intent is None:
         raise UsageFault(f"Run {run.run} has no probe {seq}. `ctxfuzz show {run.run}` lists those that it has.")
-    return run, intent, was
+    return run, intent, was, flags
 
 
 def _flags(run: Run, db: Path, given: Mapping[str, Any]) -> CommonFlags:

@@ -46,10 +46,11 @@ def resume(name: str, db: Path, given: Mapping[str, Any]) -> Never:
 
     Raises UsageFault where all have ended, StoreError where there is none.
     """
-    left = _left_of(name, db)
-    named, run = left.named, left.run
-    asked = questions.recorded(run)
-    flags = _as_begun(run, db, given)
+    with History.open(db) as history:
+        left = _left_of(name, history)
+        named, run = left.named, left.run
+        asked = questions.recorded(run)
+        flags = _as_begun(run, db, given)
 
     async def drive(opened: session.Session, listeners: Listeners, stop: anyio.Event) -> conduct.Ending:
         if measuring.controls_of(run) and left.ended is None:
@@ -71,14 +72,13 @@ def resume(name: str, db: Path, given: Mapping[str, Any]) -> Never:
     conduct.conclude(flags, ending, question.require if isinstance(question, BisectQuestion) else None)
 
 
-def _left_of(name: str, db: Path) -> Left:
+def _left_of(name: str, history: History) -> Left:
     """Raises UsageFault where nothing is."""
-    with History.open(db) as history:
-        named = history.get(name)
-        asked = attribution.asked_of(history, named)
-        ended = None
-        if named.status == "done" and named.finding is not None:
-            ended = Result(named.finding, named, history.observations(named.run), history.active_s(named.run))
+    named = history.get(name)
+    asked = attribution.asked_of(history, named)
+    ended = None
+    if named.status == "done" and named.finding is not None:
+        ended = Result(named.finding, named, history.observations(named.run), history.active_s(named.run))
     unasked = [(name, url) for name, url in attribution.controls_of(named) if name not in asked]
     run = next((one for one in (named, *asked.values()) if one.status != "done"), named)
     if ended is not None and run.status == "done":

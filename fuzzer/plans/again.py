@@ -24,10 +24,12 @@ class AgainQuestion:
     spec: ProbeSpec
     was: Outcome | None
     fail_on: frozenset[Outcome] = FAIL_ON_DEFAULT
+    ground: int | None = None  # tokens: that of the run, by which its texts are made of fewer different words
 
     def to_json(self) -> dict[str, Any]:
         """Where to find the rest: the probe is in the database."""
-        return {"run": self.of, "seq": self.seq, "was": self.was, "fail_on": sorted(self.fail_on)}
+        told = {"run": self.of, "seq": self.seq, "was": self.was, "fail_on": sorted(self.fail_on)}
+        return told if self.ground is None else {**told, "ground": self.ground}
 
     def plan(self, facts: Iterable[Observation] = ()) -> Plan:
         """The one probe, unless it is among the facts. It is the last one: the engine may stay away."""
@@ -36,10 +38,19 @@ class AgainQuestion:
         finding = shown_by(seen, self.fail_on)
         return replace(finding, reason=f"{self._compared(seen.outcome)}; {finding.reason}")
 
-    def repeats(self, now: Outcome) -> bool:
-        return now is self.was
-
     def _compared(self, now: Outcome) -> str:
-        if self.was is None:
-            return f"nobody saw what it was then; now it is: {now}"
-        return f"it repeats: {now}" if self.repeats(now) else f"it does not repeat: it was {self.was}, and is {now}"
+        match repeats(self.was, now):
+            case True:
+                return f"it repeats: {now}"
+            case False:
+                return f"it does not repeat: it was {self.was}, and is {now}"
+            case _:
+                was = "nobody saw what it was then" if self.was is None else f"it was {self.was} then"
+                return f"{was}; now it is: {now}; whether it repeats cannot be told"
+
+
+def repeats(was: Outcome | None, now: Outcome) -> bool | None:
+    """Is it the same outcome once more? None where that cannot be told: one of the two is no evidence, or not known."""
+    if was is None or not (was.is_evidence and now.is_evidence):
+        return None
+    return now is was

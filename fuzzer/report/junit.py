@@ -7,6 +7,8 @@ from xml.etree import ElementTree as ET
 
 from fuzzer.finding import FindingKind
 from fuzzer.measure.sameness import Verdict
+from fuzzer.model import Outcome
+from fuzzer.plans.again import repeats
 from fuzzer.plans.verify import VerifyQuestion, checks
 from fuzzer.report import verify
 from fuzzer.report.plain import plain
@@ -81,8 +83,9 @@ def _claim(of: Dossier, finding: Finding) -> _Claim:
     if require is not None:
         return _Claim(f"the cap is at least {tokens(require)}", _MARKS[decided(finding, require)])
     if record.plan == _REPLAY and finding.halt is None:
-        repeats = bool(of.seen) and of.seen[-1].outcome == record.question.get("was")
-        return _Claim("the outcome repeats", _MARKS[repeats])
+        was = record.question.get("was")
+        again = repeats(Outcome(str(was)), of.seen[-1].outcome) if was and of.seen else None
+        return _Claim("the outcome repeats", _MARKS[again])
     return _Claim(_SURVIVES, _MARKS[_survives(finding)])
 
 

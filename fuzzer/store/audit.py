@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 from fuzzer.store import connect
 from fuzzer.store.chain import GENESIS, link
-from fuzzer.store.errors import troubles_told
+from fuzzer.store.errors import ILLEGIBLE, troubles_told
 from fuzzer.store.order import misplaced
+from fuzzer.store.rows import is_text
 from fuzzer.store.schema import LINKED, stored_columns
 from fuzzer.store.shape import changed
 
@@ -43,6 +44,11 @@ class AuditProblem:
     run: str
     position: int
     what: str
+
+    def __str__(self) -> str:
+        where = f"run {self.run}: " if self.run else ""
+        row = f"row {self.position}: " if self.position else ""
+        return f"{where}{row}{self.what}"
 
 
 @dataclass(slots=True)
@@ -102,7 +108,7 @@ def _of_file(path: Path, damage: Future[list[str]]) -> Audit:
             if strange.keys().isdisjoint(("chain", *LINKED)):  # else rows are not to be read at all
                 _check_chains(db, found)
                 found.problems += _of_whole(misplaced(db.conn))
-    except sqlite3.DatabaseError:
+    except (sqlite3.DatabaseError, TypeError):  # TypeError: bytes where a page says that there is a text
         if not damage.result():
             raise
     if damage.result():
@@ -155,14 +161,15 @@ def _check_run(
             return AuditProblem(run, position, f"its row in {kind} is gone")
         row = rows.take()
         if link(previous, kind, row) != head:
-            return AuditProblem(run, position, f"its row in {kind}, or its link, was changed")
+            what = "was changed" if all(map(is_text, (*row, head))) else "is damaged: it holds what is no UTF-8"
+            return AuditProblem(run, position, f"its row in {kind}, or its link, {what}")
         if is_done or (kind == "runs") != (position == 1) or (before == "seals" and kind != "resumes"):
             why = ": the run was done, and no such run goes on" if is_done else ""
             return AuditProblem(run, position, f"a row of {kind} cannot stand here{why}")
         if kind == "seals":
             found.heads[head] = run
             is_done = row[rows.columns.index("status")] == "done"
-            named |= dict.fromkeys(json.loads(row[rows.columns.index("previous_heads_json")]), (run, position))
+            named |= dict.fromkeys(_heads(row[rows.columns.index("previous_heads_json")]), (run, position))
         previous, before = head, kind
         found.rows += 1
     for name, rows in tables.items():
@@ -173,6 +180,14 @@ def _check_run(
     else:
         found.unsealed.append(run)
     return None
+
+
+def _heads(named: str) -> list[str]:
+    """The heads that a seal names; none where its row, though its hash fits, is none of ctxfuzz's."""
+    try:
+        return [head for head in json.loads(named) if isinstance(head, str)]
+    except ILLEGIBLE:
+        return []
 
 
 class _Rows:

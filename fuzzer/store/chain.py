@@ -25,4 +25,4 @@ def link(previous: str, table: str, row: Sequence[Value]) -> str:
     end = len(row)
     while end and row[end - 1] is None:
         end -= 1
-    return hashlib.sha256(f"{previous}\n{table}\n{_array(row[:end])}".encode()).hexdigest()
+    return hashlib.sha256(f"{previous}\n{table}\n{_array(row[:end])}".encode(errors="surrogateescape")).hexdigest()

@@ -6,6 +6,7 @@ keys, a busy timeout. A foreign or a newer database is recognised over a read-on
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Final
@@ -16,6 +17,7 @@ from tenacity import retry, retry_if_exception, stop_after_delay, wait_fixed
 
 from fuzzer.store.errors import NothingRecorded, StoreError, primary_code, troubles_told
 from fuzzer.store.order import after_their_answer, misplaced
+from fuzzer.store.place import place_of
 from fuzzer.store.schema import APPLICATION_ID, READABLE, VERSION, migrations
 from fuzzer.store.shape import changed
 
@@ -25,16 +27,16 @@ if TYPE_CHECKING:
 
 BUSY_TIMEOUT_S: Final = 10.0
 _LARGEST_PAGE: Final = 65_536  # bytes
+_OF_ENDINGS: Final = ("runs", "resumes", "seals")  # few rows, however many probes there are
 
 
 def writable(path: Path) -> Database:
     """The database at `path`, created or brought up to date where it must be. Raises StoreError."""
-    if path.is_dir():
-        raise StoreError(f"{path} is a folder. Name a file in it with --db.")
+    real = place_of(path)
     with troubles_told(path):
-        if path.exists():
-            _recognise(path)
-        with _closed_on_error(_connected(path, "mode=rwc")) as conn:
+        if os.path.lexists(real):
+            _recognise(real, path)
+        with _closed_on_error(_connected(real, "mode=rwc")) as conn:
             db = _prepared(conn)
             with immediate(db):
                 _refuse_strangers(conn, path)  # again: it may have been born since
@@ -53,22 +55,23 @@ def readable(path: Path) -> Database:
 
 def auditable(path: Path) -> Database:
     """The same, whatever became of its tables and views: whoever reads it is not to trust them."""
-    if not path.is_file():
+    real = place_of(path)
+    if not os.path.lexists(real):
         raise StoreError(f"{path} is no file. Name the database with --db, or make a run first.")
-    with troubles_told(path), _closed_on_error(_for_reading(path)) as conn:
+    with troubles_told(path), _closed_on_error(_for_reading(real, path)) as conn:
         _refuse_unfinished(conn, path)
         conn.execute("PRAGMA query_only = on")
         return _database(conn)
 
 
-def _recognise(path: Path) -> None:
+def _recognise(real: Path, path: Path) -> None:
     """Refuse a stranger's database over a connection that cannot change it."""
     try:
-        with closing(_connected(path, "mode=ro")) as conn:
+        with closing(_connected(real, "mode=ro")) as conn:
             _refuse_strangers(conn, path)
     except sqlite3.OperationalError as error:
         # A rollback journal waits. We use one only until our first page is written: then it is our own half-born file.
-        if error.sqlite_errorcode != sqlite3.SQLITE_READONLY_ROLLBACK or path.stat().st_size > _LARGEST_PAGE:
+        if error.sqlite_errorcode != sqlite3.SQLITE_READONLY_ROLLBACK or real.stat().st_size > _LARGEST_PAGE:
             raise
 
 
@@ -84,24 +87,24 @@ def immediate(db: Database) -> Iterator[None]:
         raise
 
 
-def _connected(path: Path, query: str) -> sqlite3.Connection:
-    uri = f"file:{quote(str(path))}?{query}"
+def _connected(real: Path, query: str) -> sqlite3.Connection:
+    uri = f"file://{quote(os.fsencode(real))}?{query}"  # what stands before the path is no host, whatever its bytes are
     return sqlite3.connect(uri, uri=True, timeout=BUSY_TIMEOUT_S, check_same_thread=False)
 
 
-def _for_reading(path: Path) -> sqlite3.Connection:
+def _for_reading(real: Path, path: Path) -> sqlite3.Connection:
     """WAL writes beside the database even to read it. Where nobody may, and no log waits, the file itself is all."""
     try:
-        with _closed_on_error(_connected(path, "mode=ro")) as conn:
+        with _closed_on_error(_connected(real, "mode=ro")) as conn:
             _refuse_strangers(conn, path)
             return conn
     except sqlite3.OperationalError as error:
         if primary_code(error) not in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}:
             raise
-    wal = path.with_name(path.name + "-wal")
+    wal = real.with_name(real.name + "-wal")
     if wal.exists() and wal.stat().st_size:
         raise StoreError(f"{path} has a log beside it, and its folder is read-only. Copy both to where we may write.")
-    with _closed_on_error(_connected(path, "mode=ro&immutable=1")) as conn:
+    with _closed_on_error(_connected(real, "mode=ro&immutable=1")) as conn:
         _refuse_strangers(conn, path)
         return conn
 
@@ -136,7 +139,13 @@ def _into_wal(conn: sqlite3.Connection) -> None:
 
 def _database(conn: sqlite3.Connection) -> Database:
     conn.row_factory = sqlite3.Row
+    conn.text_factory = _text
     return Database(conn, strict=True, execute_plugins=False)
+
+
+def _text(stored: bytes) -> str:
+    """A text as it is stored; each byte that is no UTF-8 becomes a lone surrogate, which `rows.whole` finds."""
+    return stored.decode(errors="surrogateescape")
 
 
 def _bring_up_to_date(db: Database) -> None:
@@ -181,6 +190,8 @@ def _refuse_changed(conn: sqlite3.Connection, path: Path) -> None:
 
 def _strange(conn: sqlite3.Connection) -> Iterator[str]:
     """Rows that no ctxfuzz writes in that place, and that readers would believe."""
+    for table in _OF_ENDINGS:  # an index that leaves the newest seal out shows the cap of the one before
+        yield from (said for (said,) in conn.execute(f"PRAGMA integrity_check({table})") if said != "ok")
     yield from misplaced(conn)
     yield from (f"run {run} goes on after it was done" for run, _ in after_their_answer(conn))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Never
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +44,7 @@ _TROUBLES = {
 }
 
 
-ILLEGIBLE = (ValueError, TypeError)  # what reading such a row raises
+ILLEGIBLE = (ValueError, TypeError, RecursionError)  # what reading such a row raises
 
 
 def primary_code(error: sqlite3.Error) -> int:
@@ -59,12 +59,17 @@ def troubles_told(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.DatabaseError as error:
-        if "malformed JSON" in str(error):
+        if "JSON" in str(error):
             raise Unreadable(f"{path} holds a row that is no JSON") from error
         trouble = _TROUBLES.get(primary_code(error))
         if trouble is None:
             raise
         raise StoreError(f"{path} {trouble} ({error})") from error
+
+
+def raised(why: Unreadable) -> Never:
+    """Whoever asks can do without none of them."""
+    raise why
 
 
 @contextmanager

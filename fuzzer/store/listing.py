@@ -13,8 +13,8 @@ from fuzzer.store.clock import utc_text
 from fuzzer.store.errors import ILLEGIBLE, NoSuchRun, Unreadable, legible, troubles_told
 from fuzzer.store.lock import holder
 from fuzzer.store.records import Run, Seal, Status
-from fuzzer.store.rows import record_of
-from fuzzer.store.views import IN_ORDER
+from fuzzer.store.rows import record_of, whole
+from fuzzer.store.views import in_order
 
 if TYPE_CHECKING:
     import sqlite3
@@ -29,7 +29,8 @@ SELECT r.*, s.started_utc, s.ended_utc, s.status, s.probes, s.canaries, s.deaths
     z.finding_json
 FROM runs r JOIN run_states s USING (run) LEFT JOIN standing_seals z USING (run)
 """
-_IN_ORDER: Final = f"JOIN ({IN_ORDER}) o ON o.run = r.run"
+# A run may hold what is no JSON: then it is no merge.
+_IN_ORDER: Final = f"JOIN ({in_order('iif(json_valid(m.question_json), m.question_json, NULL)')}) o ON o.run = r.run"
 _WANTED: Final = """
 (:url IS NULL OR instr(r.url, :url)) AND (:model IS NULL OR instr(r.model, :model))
     AND (:finding IS NULL OR s.finding = :finding) AND (:since IS NULL OR r.at_utc >= :since)
@@ -42,6 +43,11 @@ r.plan <> 'merge'
 
 def _left_out(_: Unreadable) -> None:
     """Whoever asks can do without."""
+
+
+def _recorded(part: str | None) -> str | None:
+    """How a row has it: what no row can hold is in none as it stands."""
+    return None if part is None else codec.clean(part)
 
 
 class Listing:
@@ -72,6 +78,7 @@ class Listing:
 
     def named(self, name: str) -> str:
         """The run of that id, of that unique beginning of an id, or `last`, which no control is. Raises NoSuchRun."""
+        name = codec.clean(name)
         if name == "last":
             rows = self._rows(f"SELECT r.run FROM runs r {_IN_ORDER} WHERE {_OWN} ORDER BY o.nth DESC LIMIT 1")  # noqa: S608
         else:
@@ -105,9 +112,9 @@ class Listing:
         `unreadable` is told of each that cannot be read: it is not among them.
         """
         wanted = {
-            "url": url,
-            "model": model,
-            "finding": finding,
+            "url": _recorded(url),
+            "model": _recorded(model),
+            "finding": _recorded(finding),
             "since": None if since is None else utc_text(since),
         }
         try:
@@ -131,7 +138,7 @@ class Listing:
 
     def _run(self, row: sqlite3.Row) -> Run:
         return Run(
-            run=row["run"],
+            run=whole(row)["run"],
             record=record_of(row),
             started_utc=row["started_utc"],
             user=row["user"],

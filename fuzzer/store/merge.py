@@ -30,8 +30,7 @@ def take_runs(ours: Database, theirs: History) -> Merged:
     """Add every run of theirs that ours lacks, inside the transaction that is open. Raises StoreError."""
     found = audit(theirs.path)
     if not found.sound:
-        first = found.problems[0]
-        raise StoreError(f"{theirs.path} does not check (run {first.run}: {first.what}). Nothing was merged.")
+        raise StoreError(f"{theirs.path} does not check ({found.problems[0]}). Nothing was merged.")
     added: list[str] = []
     known: list[str] = []
     for run in reversed(theirs.runs(unreadable=_refuse)):

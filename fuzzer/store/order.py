@@ -27,7 +27,8 @@ _LAST: Final = "SELECT c.hash FROM runs r JOIN chain c USING (run, position) ORD
 _PLACES: Final = """
 SELECT r.run, c.hash, r.at_utc,
     CASE WHEN json_valid(r.settings_json) THEN r.settings_json ->> '$.begun_after' END,
-    CASE WHEN r.plan = 'merge' AND json_valid(r.question_json) THEN r.question_json -> '$.runs' END
+    CASE WHEN r.plan = 'merge' AND json_valid(r.question_json) THEN
+        (SELECT json_group_array(value) FROM json_each(r.question_json, '$.runs') WHERE type = 'text') END
 FROM runs r JOIN chain c USING (run, position) ORDER BY r.rowid
 """
 

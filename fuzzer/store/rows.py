@@ -4,30 +4,47 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from fuzzer.model import Observation, ProbeSpec
+from fuzzer.model import Corroboration, Observation, ProbeSpec
 from fuzzer.store import codec
 from fuzzer.store.order import BEGUN_AFTER
-from fuzzer.store.records import Intent, RunRecord
+from fuzzer.store.records import Death, Intent, RunRecord
 
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Mapping
+
+_OBJECT = dict[str, object]
+
+
+def whole(row: sqlite3.Row) -> sqlite3.Row:
+    """The row. Raises ValueError where it holds what no ctxfuzz writes: bytes, or a text that is no UTF-8."""
+    for value in row:
+        if isinstance(value, bytes) or not is_text(value):
+            raise ValueError("it holds what is no UTF-8")
+    return row
+
+
+def is_text(value: object) -> bool:
+    """Was it stored as UTF-8, if it is a text? What was not is read with lone surrogates in it."""
+    return not isinstance(value, str) or value.isascii() or codec.clean(value) == value
 
 
 def record_of(row: sqlite3.Row) -> RunRecord:
     """What was asked."""
+    settings = codec.loads(_OBJECT, row["settings_json"])
     return RunRecord(
         command=row["command"],
-        argv=tuple(json.loads(row["argv_json"])),
+        argv=codec.loads(tuple[str, ...], row["argv_json"]),
         url=row["url"],
         model=row["model"],
         engine=row["engine"],
         plan=row["plan"],
         engine_version=row["engine_version"],
         limit=row["advertised_limit_tokens"],
-        question=json.loads(row["question_json"]),
-        settings={name: value for name, value in dict(json.loads(row["settings_json"])).items() if name != BEGUN_AFTER},
+        question=codec.loads(_OBJECT, row["question_json"]),
+        settings={name: value for name, value in settings.items() if name != BEGUN_AFTER},
     )
 
 
@@ -40,7 +57,7 @@ def intent_of(row: sqlite3.Row) -> Intent:
         sent_tokens=row["sent_tokens"],
         body_sha256=row["body_sha256"],
         body_bytes=row["body_bytes"],
-        recipe=json.loads(row["recipe_json"]),
+        recipe=codec.loads(_OBJECT, row["recipe_json"]),
     )
 
 
@@ -50,9 +67,14 @@ def observation_of(row: sqlite3.Row) -> Observation:
     return codec.decode(Observation, {**fields, "seq": row["seq"], "spec": json.loads(row["spec_json"])})
 
 
-def after_revival(before: Observation, row: sqlite3.Row) -> Observation:
+def death_of(row: sqlite3.Row) -> Death:
+    """A death, with its last words."""
+    return Death(**{**dict(row), "corroboration": Corroboration(row["corroboration"])})
+
+
+def after_revival(before: Observation, row: Mapping[str, Any]) -> Observation:
     """What was seen, with how the wait after it ended."""
-    relapses = row["relapses"] if "relapses" in row.keys() else None  # noqa: SIM118  (a row is no mapping)
+    relapses = row.get("relapses")
     return replace(
         before if relapses is None else before.relapsed(relapses),
         revival_s=row["took_s"],

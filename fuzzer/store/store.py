@@ -62,6 +62,10 @@ class Store(History):
         path = Path(path)
         return cls(path, connect.writable(path), Secrets(secrets))
 
+    def __exit__(self, *_: object) -> None:
+        """What ends a run is no matter of what was recorded before."""
+        self.close()
+
     @contextmanager
     def lock(self, url: str) -> Iterator[None]:
         """Hold the target of `url` while a run is recorded here. Raises TargetLocked, which names who holds it."""

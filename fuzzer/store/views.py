@@ -104,9 +104,12 @@ SELECT run, condition, CAST(value AS TEXT) AS value, count(*) AS samples, sum(pa
 FROM told GROUP BY run, condition, value;
 """
 
+
 # In which order were the runs made? As they were begun, whatever the clock said. Time only places those that `merge`
 # took in, in the order that they had, among the runs that were here.
-IN_ORDER: Final = """
+def in_order(question: str = "m.question_json") -> str:
+    """The query that numbers the runs; `question` is the JSON of a merge `m`."""
+    return f"""
 SELECT run, row_number() OVER (ORDER BY since, arrival) AS nth
 FROM (
     SELECT r.run, r.rowid AS arrival, CASE WHEN came.with_merge IS NULL
@@ -114,11 +117,12 @@ FROM (
         ELSE max(r.at_utc) OVER (PARTITION BY came.with_merge ORDER BY r.rowid) END AS since
     FROM runs r LEFT JOIN (
         SELECT told.value AS run, max(m.rowid) AS with_merge
-        FROM runs m JOIN json_each(m.question_json, '$.runs') told
+        FROM runs m JOIN json_each({question}, '$.runs') told
         WHERE m.plan = 'merge' GROUP BY told.value
     ) came ON came.run = r.run AND r.rowid < came.with_merge
 )
-"""
+"""  # noqa: S608  (our own words)
+
 
 LATEST: Final = f"""
 DROP VIEW latest_cap_per_model;
@@ -126,7 +130,7 @@ CREATE VIEW latest_cap_per_model AS
 SELECT model, engine, engine_version, url, cap_tokens, finding, run, ended_utc
 FROM (
     SELECT s.*, row_number() OVER (PARTITION BY model, engine, engine_version, url ORDER BY nth DESC) AS back
-    FROM run_states s JOIN ({IN_ORDER}) USING (run)
+    FROM run_states s JOIN ({in_order()}) USING (run)
     WHERE status = 'done' AND cap_tokens IS NOT NULL
 )
 WHERE back = 1;

@@ -93,6 +93,18 @@ async def test_what_does_not_repeat_is_bad_news(died: str, tmp_path: Path) -> No
     assert b"it does not repeat: it was death, and is pass" in done.stdout
 
 
+async def test_what_told_nothing_then_cannot_be_compared(died: str, tmp_path: Path) -> None:
+    with unguarded(tmp_path / "runs.db") as other:
+        told_nothing = "json_set(observation_json, '$.outcome', 'abandoned', '$.deaths', 0)"
+        other.execute(f"UPDATE outcomes SET observation_json = {told_nothing} WHERE seq = ?", (died.partition(":")[2],))
+    async with running(World.from_dict(WELL)) as simulation:
+        done = await quick(tmp_path, "replay", died, "--url", simulation.url, "--json")
+    told = json.loads(done.stdout)
+    assert done.returncode == 3
+    assert (told["replay"]["was"], told["replay"]["is"], told["replay"]["repeats"]) == ("abandoned", "pass", None)
+    assert "it was abandoned then; now it is: pass" in told["reason"]
+
+
 async def test_to_another_model_nothing_is_sent(died: str, tmp_path: Path) -> None:
     async with running(World.from_dict({**SMALL, "model": "another"})) as simulation:
         done = await quick(tmp_path, "replay", died, "--url", simulation.url)

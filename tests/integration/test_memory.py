@@ -10,8 +10,10 @@ import pytest
 import targets.sim
 from fuzzer.cli import memory, questions, session
 from fuzzer.cli.flags import CommonFlags
-from fuzzer.store import History
+from fuzzer.finding import Finding, FindingKind
+from fuzzer.store import History, StoreError
 from targets.sim.world import World
+from tests.integration.tampering import unguarded
 
 pytestmark = pytest.mark.anyio
 
@@ -25,6 +27,18 @@ async def test_a_database_whose_maker_was_killed_is_no_obstacle(tmp_path: Path) 
             question = questions.to_bisect(opened, {"lo": 100, "hi": 4000}, ())
             assert memory.remembered(opened, question) == (question, [])
             assert memory.last_cap(opened) is None
+
+
+async def test_a_changed_run_of_before_ends_in_a_sentence(tmp_path: Path) -> None:
+    async with targets.sim.running(World.from_dict({"limit": {"tokens": 4096}})) as sim:
+        flags = CommonFlags(url=sim.url, db=tmp_path / "runs.db")
+        async with session.opened(flags, sample_s=0.1) as opened:
+            opened.record("fuzz", Finding(FindingKind.NONE, "nothing fails", verified_up_to=4000), {})
+            question = questions.to_bisect(opened, {"lo": 100, "hi": 4000}, ())
+            with unguarded(flags.db) as other:
+                other.execute("UPDATE runs SET question_json = '{\"cap\": [5]}'")
+            with pytest.raises(StoreError, match=r"is not as it was written .*row 1"):
+                memory.remembered(opened, question)
 
 
 async def test_prompts_are_drawn_from_the_seed_that_is_recorded(tmp_path: Path) -> None:

@@ -23,11 +23,12 @@ from hypothesis import strategies as st
 
 from fuzzer.evidence import Canary
 from fuzzer.finding import Confidence, Finding, FindingKind, Flaky
-from fuzzer.journal import StoreJournal
+from fuzzer.journal import StoreJournal, settle
 from fuzzer.model import Corroboration, Observation, Outcome, ProbeSpec, Role
 from fuzzer.relapse import Relapse
 from fuzzer.revival import Revival
 from fuzzer.store import History, Intent, NoSuchRun, RunRecord, Store, StoreError, TargetLocked
+from fuzzer.store.errors import Unreadable
 from fuzzer.store.lock import holder
 from fuzzer.store.records import Ending
 from fuzzer.store.schema import APPLICATION_ID, LINKED, VERSION, migrations
@@ -186,6 +187,23 @@ def test_a_death_while_it_is_waited_for_is_on_record_at_once(store: Store) -> No
     assert store.observations(run) == [back]
 
 
+def test_the_end_of_an_engine_that_hung_makes_its_probe_a_death_at_once(store: Store) -> None:
+    """Also where the session is killed right after it. A death before the probe is another one's."""
+    run = store.begin(RECORD)
+    hung = replace(DEATH, outcome=Outcome.HANG, wedged=True, deaths=0, blames=None, corroboration=None, reason="hung")
+    for seq in (1, 2):
+        store.intend(run, intent(seq))
+        store.complete(run, replace(hung, seq=seq), {})
+    store.death(run, None, at_s=4.0, corroboration=Corroboration.PROVEN)
+    end = Relapse(Corroboration.PROVEN, "another start", of_wedged=True)
+    died = replace(hung, seq=2).ended_by(end.signature)
+    StoreJournal(store, run).ended(died, end, at_s=5.0)
+    assert store.observations(run) == [hung, died]
+    assert (died.outcome, died.deaths, died.toll, died.reason) == (Outcome.DEATH, 1, 1, "hung; then another start")
+    settle(store, run, None)
+    assert [death.seq for death in store.deaths(run)] == [None, 2], "and is not told twice"
+
+
 def test_an_intent_without_an_outcome_is_open_until_it_is_closed(store: Store) -> None:
     run = store.begin(RECORD)
     store.intend(run, intent(1))
@@ -310,9 +328,19 @@ def test_a_run_is_found_by_id_by_beginning_and_as_the_last(store: Store) -> None
     assert store.get(first[: differ + 1]).run == first
     with pytest.raises(NoSuchRun, match="More than one"):
         store.get(first[:differ])
-    for absent in ("zzz", "%"):
+    for absent in ("zzz", "%", "\udcff"):
         with pytest.raises(NoSuchRun, match="ctxfuzz runs"):
             store.get(absent)
+
+
+def test_a_filter_that_no_row_can_hold_is_taken_as_a_row_would_have_it(store: Store) -> None:
+    """Bytes of a command line that are no UTF-8: whoever recorded under that name finds it by it again."""
+    recorded(store)
+    store.begin(replace(RECORD, url="http://elsewhere:9", model="big\udcff"))
+    untold: list[Unreadable] = []
+    assert [run.record.model for run in store.runs(model="\udcff", unreadable=untold.append)] == ["big\ufffd"]
+    assert store.runs(url="\udcff", unreadable=untold.append) == store.runs(finding="\udcff") == []
+    assert untold == []
 
 
 def test_runs_are_listed_newest_first_and_filtered(store: Store) -> None:

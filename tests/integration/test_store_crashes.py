@@ -101,17 +101,44 @@ def test_a_read_only_folder_can_be_read_but_not_written() -> None:
         folder.chmod(0o755)
 
 
-def test_a_read_only_folder_with_a_log_that_waits_is_not_read_without_it() -> None:
+@pytest.mark.parametrize("named", ["runs.db", "elsewhere/link.db"])
+def test_a_read_only_folder_with_a_log_that_waits_is_not_read_without_it(named: str) -> None:
+    """The log is beside the file itself, whatever it is called by."""
     with shared_folder() as folder:
         path = folder / "runs.db"
+        (folder / "elsewhere").mkdir()
+        (folder / "elsewhere" / "link.db").symlink_to(path)
         with Store.open(folder / "live.db") as store:
             store.begin(RECORD)
             for name in ("live.db", "live.db-wal"):
                 (folder / name.replace("live", "runs")).write_bytes((folder / name).read_bytes())
         folder.chmod(0o555)
         with somebody_else(), pytest.raises(StoreError, match="Copy both"):
-            History.open(path)
+            audit(folder / named)
         folder.chmod(0o755)
+
+
+def test_a_database_may_have_any_name_and_be_reached_by_a_link(tmp_path: Path) -> None:
+    path = tmp_path / os.fsdecode(b"lat\xedn?#%41 100%.db")
+    (tmp_path / "link.db").symlink_to(path)
+    with Store.open(tmp_path / "link.db") as store, store.lock(RECORD.url):
+        run = store.begin(RECORD)
+    for name in (path, tmp_path / "link.db", Path(f"/{path}")):
+        assert audit(name).unsealed == [run]
+        with Store.open(name) as store:
+            assert store.get("last").run == run
+    assert {found.name.partition("-")[0] for found in tmp_path.iterdir()} == {path.name, "link.db"}
+
+
+def test_what_is_no_regular_file_holds_no_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe")
+    Path("link").symlink_to("pipe")
+    for name in ("pipe", "link", os.devnull, ":memory:"):
+        for open_it in (Store.open, History.open, audit):
+            with pytest.raises(StoreError, match=r"--db"):
+                open_it(Path(name))
+    assert {found.name for found in tmp_path.iterdir()} == {"pipe", "link"}
 
 
 @pytest.mark.parametrize("name", ["file/runs.db", "missing/runs.db", "folder"])

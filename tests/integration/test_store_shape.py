@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from sqlite_utils import Database
 
+from fuzzer.finding import Finding, FindingKind
 from fuzzer.model import Observation, Outcome, ProbeSpec, Role
 from fuzzer.store import History, Intent, RunRecord, Store, StoreError, audit
 from tests.integration.recorded import record
@@ -128,6 +129,27 @@ def test_an_index_of_ours_with_other_rows_in_it_is_found(path: Path) -> None:
     with closing(sqlite3.connect(path)) as other:
         assert other.execute("SELECT count(*) FROM runs WHERE at_utc < '2021'").fetchone() == (3,), "it lies"
     assert "missing from index runs_by_time" in audit(path).problems[0].what
+
+
+@pytest.mark.parametrize("table", ["runs", "resumes", "seals"])
+def test_an_index_that_hides_the_newest_rows_of_how_runs_ended_is_refused_by_everybody(path: Path, table: str) -> None:
+    """What the newest seal took back would be shown: rows and hashes are as they were."""
+    with Store.open(path) as store:
+        run = store.begin(RECORD)
+        store.finish(run, Finding(FindingKind.DEATH, "so far", cap=300_000), "halted", at_s=1.0)
+        store.reopen(run, ("ctxfuzz", "resume"), at_s=1.0)
+        store.finish(run, Finding(FindingKind.DEATH, "in the end", cap=262_144), "done", at_s=2.0)
+    with closing(sqlite3.connect(path)) as other:
+        index = f"SELECT rootpage FROM sqlite_master WHERE name = 'sqlite_autoindex_{table}_1'"
+        (page,), (size,) = other.execute(index).fetchone(), other.execute("PRAGMA page_size").fetchone()
+    pages = bytearray(path.read_bytes())
+    cells = slice((page - 1) * size + 3, (page - 1) * size + 5)  # how many entries the index's only page has
+    pages[cells] = (int.from_bytes(pages[cells]) - 1).to_bytes(2)
+    path.write_bytes(pages)
+    assert "the file is damaged" in audit(path).problems[0].what
+    for open_it in (History.open, Store.open):
+        with pytest.raises(StoreError, match="was changed by another program"):
+            open_it(path)
 
 
 def edited_schema(path: Path, statement: str, values: Sequence[object]) -> None:
