@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fuzzer.cli import questions, session
+from fuzzer.cli.secrecy import keep
 from fuzzer.errors import RunStopped, UsageFault
 from fuzzer.events import Note
 from fuzzer.finding import FindingKind
@@ -56,6 +57,7 @@ def apart(url: str, controls: Sequence[tuple[str, str]]) -> None:
 async def reached(flags: CommonFlags, controls: Sequence[tuple[str, str]]) -> None:
     """A control that cannot be used is better known before the engine dies for it. Raises TargetUnusable."""
     for _, url in controls:
+        keep(replace(flags, url=url))
         target, _ = await connect(
             url,
             engine=flags.engine,

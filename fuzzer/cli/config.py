@@ -79,15 +79,24 @@ def effective(command: click.Command, args: list[str], parent: click.Context) ->
 
 
 def _shown(option: SectionedOption, value: Any) -> str:  # noqa: ANN401  (any flag's)
-    from fuzzer.store.masking import COMMANDS, masked_command, masked_url  # noqa: PLC0415  (heavy)
+    from fuzzer.store.masking import COMMANDS, masked_command  # noqa: PLC0415  (heavy)
 
     if option.flag in SECRETS:
         return MASK
     if option.name in COMMANDS:
         return masked_command(str(value))
-    if isinstance(value, list | tuple):
-        return ", ".join(str(item) for item in value)
-    return masked_url(str(value)) if "://" in str(value) else str(value)
+    said = value if isinstance(value, list | tuple) else (value,)
+    return ", ".join(_masked(str(item)) for item in said)
+
+
+def _masked(word: str) -> str:
+    """What may be a URL, or NAME=URL: not read yet, so its password may hold anything."""
+    from fuzzer.store.masking import masked_url  # noqa: PLC0415  (heavy)
+
+    name, equals, url = word.partition("=")
+    if "://" not in word:
+        return word
+    return masked_url(word) if "://" in name else f"{name}{equals}{masked_url(url)}"
 
 
 def _origin(ctx: click.Context, option: SectionedOption, source: ParameterSource) -> str:

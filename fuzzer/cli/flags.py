@@ -151,7 +151,8 @@ HOW_SENT = option("Prompt", "--mode", type=click.Choice(("ids", "text", "chat"))
 PROMPT = stack(
     option("Prompt", "--corpus", metavar="FILE", type=click.Path(exists=True, dir_okay=False, resolve_path=True),
            help="Make prompts of the text in this file instead."),
-    option("Prompt", "--tokenizer", metavar="DIR|NAME", help="A local tokenizer.  [default: ask the server]"),
+    option("Prompt", "--tokenizer", metavar="DIR|NAME", type=values.tokenizer,
+           help="A local tokenizer.  [default: ask the server]"),
     option("Prompt", "--output-tokens", metavar="TOKENS", type=values.length, default="32", show_default=True,
            help="Tokens to generate after each prompt."),
     option("Prompt", "--draft-tokens", metavar="K", type=values.count,
@@ -180,9 +181,9 @@ def said_now(ctx: click.Context, param: click.Parameter, command: str | None) ->
     return None if of_file else command
 
 
-def said_here(ctx: click.Context, param: click.Parameter, url: str | None) -> str | None:
-    """The URL as it stands in the very command: what a file or the environment has may be another target's."""
-    return url if ctx.get_parameter_source(str(param.name)) is ParameterSource.COMMANDLINE else None
+def said_here(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """A URL or a model as it stands in the very command: what a file or the environment has names the target to ask."""
+    return value if ctx.get_parameter_source(str(param.name)) is ParameterSource.COMMANDLINE else None
 
 
 URL_AGAIN = option("Access", "--url", metavar="URL", type=values.url, callback=said_here,

@@ -13,6 +13,7 @@ import click
 from fuzzer import inspector
 from fuzzer.cli import conduct, questions, results, session
 from fuzzer.cli.exits import Exit
+from fuzzer.cli.secrecy import hidden
 from fuzzer.cli.signals import stop_on_signals
 from fuzzer.cli.streams import emit, say
 from fuzzer.cli.watching import console, is_dumb, watching
@@ -47,7 +48,7 @@ def inspect(flags: CommonFlags, *, probe_limit: bool) -> Never:
     elif sys.stdout.isatty() and not is_dumb():
         from fuzzer.console.panel import show_rows  # noqa: PLC0415  (rich only where it is seen)
 
-        show_rows(console(sys.stdout), inspection.rows(seen))
+        show_rows(console(sys.stdout), [(label, hidden(text)) for label, text in inspection.rows(seen)])
     else:
         emit(inspection.as_text(seen))
     raise click.exceptions.Exit(Exit.ANSWERED)

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from fuzzer.cli import values
-from fuzzer.cli.flags import DB, JSON
+from fuzzer.cli.flags import DB, JSON, said_here
 from fuzzer.cli.grouping import Command, option
 from fuzzer.finding import FindingKind
 
@@ -21,8 +21,8 @@ ctxfuzz runs --json | jq '.[0].run'
 ctxfuzz runs --model llama --finding death --since 7d --csv > deaths.csv
 """,
 )
-@option("Filter", "--url", metavar="TEXT", help="Only those against a URL with this in it.")
-@option("Filter", "--model", metavar="TEXT", help="Only those of a model with this in its name.")
+@option("Filter", "--url", metavar="TEXT", callback=said_here, help="Only those against a URL with this in it.")
+@option("Filter", "--model", metavar="TEXT", callback=said_here, help="Only those of a model with this in its name.")
 @option(
     "Filter",
     "--finding",

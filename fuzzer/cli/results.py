@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from fuzzer.cli.secrecy import hidden_in_json
+from fuzzer.cli.secrecy import hidden, hidden_in_json
 from fuzzer.cli.streams import emit, emit_hidden, say
 from fuzzer.cli.watching import console, is_dumb
 from fuzzer.errors import UsageFault
@@ -51,7 +52,8 @@ def emit_summary(shown: Summary) -> None:
         return
     from fuzzer.console.panel import show_summary  # noqa: PLC0415  (rich only where it is seen)
 
-    show_summary(console(sys.stdout), shown)
+    rows = tuple((label, hidden(text)) for label, text in shown.rows)  # before they are folded
+    show_summary(console(sys.stdout), replace(shown, title=hidden(shown.title), rows=rows))
 
 
 def emit_runs(found: Sequence[Run], *, form: Literal["text", "json", "csv"]) -> None:

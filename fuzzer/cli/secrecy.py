@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
-from typing import TYPE_CHECKING, Any
+from base64 import b64decode, b64encode
+from dataclasses import fields, is_dataclass, replace
+from enum import Enum
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from fuzzer.finding import FindingKind
@@ -13,16 +15,24 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fuzzer.cli.flags import CommonFlags
+    from fuzzer.events import Event
     from fuzzer.store.masking import Secrets
 
-_told: list[Secrets] = []  # grows only: what was once secret stays so until the process ends
+_values: dict[str, None] = {}  # grows only: what was once secret stays so until the process ends
+_told: list[Secrets] = []  # the one that knows all of them, once there is any
 
 
 def keep(flags: CommonFlags) -> None:
-    """From now on no secret of these flags is written to stdout or stderr."""
+    """From now on no secret of these flags is written to stdout, to stderr or into a record."""
     from fuzzer.store.masking import Secrets  # noqa: PLC0415  (heavy)
 
-    _told.append(Secrets(secrets_of(flags)))
+    _values.update(dict.fromkeys(secrets_of(flags)))
+    _told[:] = [Secrets(_values)]
+
+
+def told() -> tuple[str, ...]:
+    """Every secret that this process was told, of whichever target."""
+    return tuple(_values)
 
 
 def hidden(text: str) -> str:
@@ -39,6 +49,25 @@ def hidden_in_json(value: Any) -> Any:  # noqa: ANN401  (any JSON)
     return value
 
 
+def hidden_in_event(event: Event) -> Event:
+    """The same event without any of them: whoever folds or cuts its texts cannot part a secret before it is found."""
+    return cast("Event", _hidden_in("", event)) if _told else event
+
+
+def _hidden_in(name: str, value: object) -> object:
+    match value:
+        case Enum():
+            return value
+        case str():
+            return _told[0].out_of_json(value, name)
+        case tuple():
+            return tuple(_hidden_in(name, item) for item in value)
+        case _ if is_dataclass(value) and not isinstance(value, type):
+            return replace(value, **{one.name: _hidden_in(one.name, getattr(value, one.name)) for one in fields(value)})
+        case _:
+            return value
+
+
 def secrets_of(flags: CommonFlags) -> tuple[str, ...]:
     """Every secret by value: key, headers, and what stands in the URLs, those of the environment's forward proxies
     too; in each form that goes over the wire. A key that is the name of an engine, or a part of one that the user gives
@@ -51,7 +80,8 @@ def secrets_of(flags: CommonFlags) -> tuple[str, ...]:
     found = [flags.api_key or ""]
     for name, value in flags.headers:
         if holds_secret(name, value):
-            found += [value, value.rpartition(" ")[2]]  # the scheme of `Bearer ...` may be left out by an echo
+            scheme, _, rest = value.rpartition(" ")  # an echo may leave the scheme of `Bearer ...` out
+            found += [value, rest, *(_of_basic(rest) if scheme.lower() == "basic" else ())]
     for url in (flags.url, flags.health_url, flags.metrics_url, *getproxies().values()):
         found += _of_url(url or "")
     names = _names(flags).lower()
@@ -72,6 +102,15 @@ def _host(url: str) -> str:
         return urlsplit(url).hostname or ""
     except ValueError:
         return ""
+
+
+def _of_basic(coded: str) -> tuple[str, ...]:
+    """What the server reads in the credentials of a Basic header: user and password, and the password."""
+    try:
+        pair = b64decode(coded).decode()
+    except ValueError:
+        return ()
+    return (pair, pair.partition(":")[2])
 
 
 def _of_url(url: str) -> Iterator[str]:

@@ -52,9 +52,9 @@ class OutputFile(click.Path):
 
 def is_database(file: Path) -> bool:
     """Is it one that is there, and would be lost? Its name says nothing."""
-    if not file.is_file():  # what is no file is not read: a pipe would wait
-        return False
     try:
+        if not file.is_file():  # what is no file is not read: a pipe would wait
+            return False
         with file.open("rb") as content:
             return content.read(16).startswith(DATABASES)
     except OSError:
@@ -172,6 +172,11 @@ def key(text: str) -> str:
     if not text.isascii() or not text.isprintable():
         raise click.BadParameter("a key is plain ASCII in one line; read from a file, that must hold nothing else")
     return text
+
+
+def tokenizer(text: str) -> str:
+    """Where a tokenizer is, from wherever the run goes on; what is not here stays the name that it is."""
+    return str(Path(text).absolute()) if os.path.exists(text) else text  # noqa: PTH110  (Path's own may raise)
 
 
 def certificates(_ctx: click.Context, _param: click.Parameter, file: Path | None) -> Path | None:

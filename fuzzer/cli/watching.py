@@ -6,8 +6,10 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, TextIO, cast
 
+from fuzzer.cli.secrecy import hidden_in_event
 from fuzzer.cli.streams import Sturdy
 from fuzzer.events import Event
 
@@ -16,7 +18,8 @@ if TYPE_CHECKING:
 
     from fuzzer.cli.flags import CommonFlags
 
-Listeners = Sequence[Callable[[Event], None]]
+Listener = Callable[[Event], None]
+Listeners = Sequence[Listener]
 
 
 @contextmanager
@@ -28,11 +31,16 @@ def watching(flags: CommonFlags) -> Iterator[Listeners]:
         from fuzzer.console.live import LiveConsole  # noqa: PLC0415  (rich only where it is seen)
 
         with LiveConsole(console(sys.stderr), verbose=flags.verbose) as live:
-            yield (live,)
+            yield (_discreet(live),)
     else:
         from fuzzer.console.lines import LineConsole  # noqa: PLC0415
 
-        yield (LineConsole(Sturdy(sys.stderr), verbose=flags.verbose),)
+        yield (_discreet(LineConsole(Sturdy(sys.stderr), verbose=flags.verbose)),)
+
+
+def _discreet(listener: Listener) -> Listener:
+    """The listener, told of everything but secrets: it cuts and folds texts, and half a secret is not found again."""
+    return lambda event: listener(hidden_in_event(event))
 
 
 def is_dumb() -> bool:
@@ -44,4 +52,7 @@ def console(stream: TextIO) -> Console:
     """A rich console on `stream`: no markup, no guesses at what numbers are, and NO_COLOR honoured by rich itself."""
     from rich.console import Console  # noqa: PLC0415
 
-    return Console(file=cast("TextIO", Sturdy(stream)), markup=False, emoji=False, highlight=False)
+    drawn = Console(file=cast("TextIO", Sturdy(stream)), markup=False, emoji=False, highlight=False)
+    if drawn.width < 1:  # rich takes COLUMNS=0 at its word
+        drawn.width = get_terminal_size().columns
+    return drawn

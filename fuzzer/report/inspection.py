@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 SCHEMA: Final = "ctxfuzz.inspection/1"
 UNKNOWN: Final = "unknown"
+LAST_S: Final = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
 PREFIX_CACHE: Final = {True: "on", False: "off, or of no use to short prompts", None: UNKNOWN}
 
 
@@ -23,7 +24,7 @@ def inspection_object(seen: Inspection) -> dict[str, Any]:
     """The inspection as plain JSON types; null is "not known"."""
     made = asdict(seen)
     engine = {"name": made.pop("engine"), "version": made.pop("version")}
-    made["process_start"] = None if seen.process_start is None else _utc(seen.process_start)
+    made["process_start"] = _utc(seen.process_start)
     return {"schema": SCHEMA, "url": made.pop("url"), "engine": engine, **made}
 
 
@@ -49,7 +50,7 @@ def _rows(seen: Inspection) -> Iterator[tuple[str, str]]:
     yield "prefix cache", PREFIX_CACHE[seen.prefix_cache]
     yield "replicas", tokens(seen.replicas) if seen.metrics else f"{UNKNOWN} (no metrics)"
     yield "traffic", seen.traffic or ("none seen" if seen.metrics else f"{UNKNOWN} (no metrics)")
-    yield "started", UNKNOWN if seen.process_start is None else _utc(seen.process_start)
+    yield "started", _started(seen.process_start)
     yield "health", seen.health
     yield "prompts", ", ".join(seen.takes) or "none were answered"
     for mode, added in seen.adds.items():
@@ -75,5 +76,14 @@ def _offers(seen: Inspection) -> Iterator[str]:
         yield "a tokenizer"
 
 
-def _utc(seconds: float) -> str:
+def _started(seconds: float | None) -> str:
+    if seconds is None:
+        return UNKNOWN
+    return _utc(seconds) or f"{UNKNOWN} (the target tells {seconds:g} s since 1970)"
+
+
+def _utc(seconds: float | None) -> str | None:
+    """The moment so many seconds after 1970; None where that is in no year of four digits."""
+    if seconds is None or not 0 <= seconds < LAST_S:
+        return None
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -8,21 +8,22 @@ touched, JSON is masked before it is written out, and a secret that might be a n
 
 from __future__ import annotations
 
-import json
 import re
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
 from fuzzer.store.commands import secrets_of_command, spans
 from fuzzer.store.httpwords import are_plain
+from fuzzer.store.spelling import Spellings
 from targets.base import Fault
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 MASK = "***"
 COMMANDS = frozenset({"on_death", "engine_log_cmd"})  # settings that hold one
+# Those that hold a path or a name: what reads like a credential there ("/x/Basic Training.txt") is none.
+PATHS = frozenset({"content", "contents", "tokenizer", "engine_log", "junit", "file", "model"})
 
 _SHORTEST = 6  # characters; a shorter "secret" (x, none) is in every text by chance
 _URL = re.compile(r"[a-z][a-z0-9+.-]{0,30}://[^\s\"'<>]+", re.IGNORECASE)
@@ -40,7 +41,7 @@ _SAID = frozenset(
 )
 # Words that stand in these by themselves: a key that is the same word (`length`) hides none of them.
 _USUAL = {"fault": frozenset(Fault), "finish_reason": frozenset({"length", "stop", "content_filter", "tool_calls"})}
-_NAMES = frozenset({"model", "engine", "engine_version", "deployment", "name", "version", "url", "host", "user"})
+_NAMES = PATHS | frozenset({"engine", "engine_version", "deployment", "name", "version", "url", "host", "user"})
 
 
 def masked_argv(argv: Sequence[str]) -> tuple[str, ...]:
@@ -101,28 +102,35 @@ def _masked_pair(pair: re.Match[str]) -> str:
     return f"{pair[1]}={MASK}" if names_a_secret(pair[1]) else pair[0]
 
 
+def masked_urls(text: str) -> str:
+    """Any text, the URLs in it masked: all that a path or a name can hold."""
+    return _URL.sub(lambda url: masked_url(url[0]), text)
+
+
 def masked_text(text: str) -> str:
     """Any text, its URLs and credentials masked."""
-    return _BEARER.sub(rf"\1 {MASK}", _URL.sub(lambda url: masked_url(url[0]), text))
+    return _BEARER.sub(rf"\1 {MASK}", masked_urls(text))
 
 
-def masked_json(value: object) -> object:
+def masked_json(value: object, masked: Callable[[str], str] = masked_text) -> object:
     """The same JSON value, every text in it masked."""
     match value:
         case str():
-            return masked_text(value)
+            return masked(value)
         case dict():
-            return {key: _masked_member(key, item) for key, item in value.items()}
+            return {key: _masked_member(key, item, masked) for key, item in value.items()}
         case list() | tuple():
-            return [masked_json(item) for item in value]
+            return [masked_json(item, masked) for item in value]
         case _:
             return value
 
 
-def _masked_member(key: str, item: object) -> object:
+def _masked_member(key: str, item: object, masked: Callable[[str], str]) -> object:
     if isinstance(item, str) and key in COMMANDS:
         return masked_command(item)
-    return MASK if isinstance(item, str) and key in {"api_key", "header"} else masked_json(item)
+    if isinstance(item, str) and key in {"api_key", "header"}:
+        return MASK
+    return masked_json(item, masked_urls if key in PATHS else masked)
 
 
 class Secrets:
@@ -133,16 +141,16 @@ class Secrets:
 
     def __init__(self, values: Iterable[str] = ()) -> None:
         long = {value for value in values if len(value) >= _SHORTEST}
-        self._all = _Spellings(long)
-        self._never_names = _Spellings(value for value in long if not are_plain(value))
+        self._all = Spellings(long)
+        self._never_names = Spellings(value for value in long if not are_plain(value))
 
     def out_of(self, text: str) -> str:
-        """`text` without them, also where it is JSON that escapes them."""
-        return self._all.masked(text)
+        """`text` without them, also where it escapes them, and without what a cut has left of one."""
+        return self._all.pieces_masked(self._all.masked(text, MASK), MASK)
 
     def out_of_name(self, name: str) -> str:
         """`name` without those that no name would hold by chance."""
-        return self._never_names.masked(name)
+        return self._never_names.masked(name, MASK)
 
     def out_of_json(self, value: Any, key: str = "") -> Any:  # noqa: ANN401  (any JSON)
         """The same JSON value, of the member `key`, without them in any of its texts."""
@@ -163,42 +171,3 @@ class Secrets:
 def _is_text(key: str, value: str) -> bool:
     """Is it words, and no name? Names are one word each, but for a few that are told by their key."""
     return value not in _USUAL.get(key, ()) if key in _SAID else " " in value and key not in _NAMES
-
-
-class _Spellings:
-    """Secrets, each as it is and as JSON may escape it, be that text within another JSON text; the longest first."""
-
-    def __init__(self, values: Iterable[str]) -> None:
-        self.values = sorted(values, key=len, reverse=True)
-
-    @cached_property
-    def _usual(self) -> list[str]:
-        found = set(self.values)
-        for _ in range(2):
-            found |= {json.dumps(value)[1:-1] for value in found}
-        return sorted(found, key=len, reverse=True)
-
-    @cached_property
-    def _escaped(self) -> list[re.Pattern[str]]:
-        return [re.compile("".join(map(_spelt, value))) for value in self.values]
-
-    def masked(self, text: str) -> str:
-        for secret in self._usual:
-            text = text.replace(secret, MASK)
-        if "\\" in text:
-            for spelling in self._escaped:
-                text = spelling.sub(MASK, text)
-        return text
-
-
-def _spelt(character: str) -> str:
-    """A pattern of the character as it is, and of all escapes that JSON has for it."""
-    if character == "\\":
-        return r"\\{1,4}+(?:u005[cC])?"  # possessive: many of them in a row would be tried in every way
-    units = character.encode("utf-16-be", "surrogatepass").hex()
-    numbered = "".join(rf"\\{{1,4}}u(?i:{units[at : at + 4]})" for at in range(0, len(units), 4))
-    once = json.dumps(character)[1:-1]
-    named = [re.escape(form) for form in dict.fromkeys((character, once, json.dumps(once)[1:-1]))]
-    if character == "/":
-        named.append(r"\\{1,4}/")
-    return f"(?:{'|'.join([*named, numbered])})"

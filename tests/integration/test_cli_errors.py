@@ -224,6 +224,11 @@ def test_a_terminal_gets_colours_unless_told_otherwise(command: tuple[str, ...],
             assert "\x1b[2J" not in text
 
 
+def test_a_terminal_of_no_width_is_as_wide_as_it_is(recorded: Path) -> None:
+    assert "tiny" in on_a_terminal(recorded, "runs", COLUMNS="0")
+    assert on_a_terminal(recorded, "runs", COLUMNS="0") == on_a_terminal(recorded, "runs", COLUMNS="80")
+
+
 async def test_a_list_that_nobody_reads_to_its_end_is_no_error(recorded: Path) -> None:
     command = ["bash", "-c", f"{sys.executable} -m fuzzer.cli runs | true; echo ${{PIPESTATUS[0]}}"]
     ended = await anyio.run_process(command, cwd=recorded, env=environment())

@@ -170,6 +170,26 @@ def test_a_gate_that_was_not_asked_properly_leaves_no_older_result_behind(
     assert ET.fromstring(gate.read_text()).get("errors") == "1"
 
 
+@pytest.mark.parametrize("args", [["--cap", "5"], ["--url", "http://h", "--cap", "many"], ["--target", "nowhere"]])
+def test_a_gate_that_has_no_file_is_not_asked_properly_either(
+    args: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It left with 1, which says that the cap does not hold."""
+    monkeypatch.chdir(tmp_path)
+    ended = CliRunner().invoke(main, ["verify", *args])
+    assert (ended.exit_code, list(tmp_path.iterdir())) == (2, [])
+    assert "Error: " in ended.stderr
+
+
+def test_a_gate_whose_profile_names_its_file_leaves_no_older_result_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("ctxfuzz.toml").write_text('[targets.t]\njunit = "gate.xml"\nurl = "http://127.0.0.1:1"\n')
+    assert CliRunner().invoke(main, ["verify", "--target", "t", "--cap", "many"]).exit_code == 2
+    assert ET.fromstring(Path("gate.xml").read_text()).get("errors") == "1"
+
+
 def test_only_a_gate_that_is_asked_touches_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     gate, database = Path("gate.xml"), Path("runs.db")

@@ -6,6 +6,8 @@ import asyncio
 import contextlib
 import json
 import os
+import pty
+import re
 import subprocess
 import sys
 import uuid
@@ -16,6 +18,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import anyio
+import anyio.to_thread
 import pytest
 
 from tests.integration.raw import Reader, Writer, request_of, serving, whole
@@ -26,6 +29,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.timeout(240)]
 ROOT = Path(__file__).parents[2]
 KEY, HEADER, BEARER = "sk-planted-key-7391", 'planted header \\ "7392"', "planted.bearer-7393"
 USER, PASSWORD, TOKEN, OTHER = "planted-user-7394", "planted%2Fpass-7395", "planted-token-7396", "planted-other-7397"
+DRAWN, ODD = "9f3c7a1e5b2d8046c1e94b7d20a58f63d7142ce98b0f5a36", "hunter'2-\"Zz81<Xv64"
 BASIC = b64encode(f"{USER}:planted/pass-7395".encode()).decode()
 PLANTED = (KEY, HEADER, BEARER, PASSWORD, "planted/pass-7395", TOKEN, OTHER, BASIC, 'planted header \\\\ \\"7392\\"')
 
@@ -219,6 +223,71 @@ async def test_a_secret_that_is_a_common_word_breaks_neither_the_record_nor_a_re
     assert (said["finding"], kept["finding"]["finding"]) == ("error", "error")
     assert b"cc-4929-1234" not in told.stdout + told.stderr + shown.stdout
     assert (await ctxfuzz(tmp_path, "audit")).returncode == 0
+
+
+def pieces(data: bytes, secret: str) -> list[str]:
+    """What of a secret is in data, folded or not: every eight characters of it in a row."""
+    flat = re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]|\s|\xe2\x94.", b"", data)
+    return [piece for at in range(len(secret) - 7) if (piece := secret[at : at + 8]).encode() in flat]
+
+
+def files_of(folder: Path) -> list[bytes]:
+    return [file.read_bytes() for file in folder.iterdir()]
+
+
+async def test_a_secret_is_found_before_a_narrow_terminal_folds_it_and_where_a_bound_has_cut_it(tmp_path: Path) -> None:
+    said = f"{'y' * 30} bad key {DRAWN} given; " + "it went wrong here; " * 13 + DRAWN  # which ends beyond 400
+
+    async def act(writer: Writer, _asked: Mapping[str, Any]) -> None:
+        writer.write(page({"error": {"message": said, "type": "server_error"}}, 500))
+
+    async with serving(Stage(act)) as port:
+        ours, theirs = pty.openpty()
+        args = ("probe", "300", "--url", f"http://127.0.0.1:{port}", "--api-key", DRAWN, "--output-tokens", "4", "-v")
+        there = {"TERM": "xterm", "COLUMNS": "20", "PYTHONPATH": str(ROOT)}
+        environment = {name: value for name, value in os.environ.items() if name != "CI"} | there
+        process = await anyio.open_process(
+            [sys.executable, "-m", "fuzzer.cli", *args], cwd=tmp_path, env=environment, stdout=theirs, stderr=theirs
+        )
+        os.close(theirs)
+        shown = await anyio.to_thread.run_sync(_all_of, ours)
+        await process.wait()
+    kept = await ctxfuzz(tmp_path, "show", "last", "--json")
+    assert b"bad" in shown, "the server's words are told"
+    assert b"bad key ***" in kept.stdout
+    assert pieces(shown, DRAWN) == []
+    assert [piece for data in files_of(tmp_path) for piece in pieces(data, DRAWN)] == []
+
+
+def _all_of(terminal: int) -> bytes:
+    text = b""
+    with contextlib.suppress(OSError):  # how Linux says that the last writer has left
+        while chunk := os.read(terminal, 65536):
+            text += chunk
+    os.close(terminal)
+    return text
+
+
+async def test_what_a_control_is_asked_with_is_told_to_nobody(tmp_path: Path) -> None:
+    """Where it cannot be used, and says so in these very words, and where it can, and its URL is kept."""
+
+    async def echo(reader: Reader, writer: Writer) -> None:
+        head, _ = await request_of(reader)
+        writer.write(whole(500, b"denied: " + head + f"{ODD} {DRAWN}".encode()))
+        await writer.drain()
+
+    async with serving(Stage()) as port, serving(echo) as refusing, serving(Stage()) as other:
+        target = ("--url", f"http://127.0.0.1:{port}")
+        controls = [f"plain=http://bob:{ODD}@127.0.0.1:{one}/v1?token={DRAWN}" for one in (refusing, other)]
+        ended = [
+            await ctxfuzz(tmp_path, "bisect", "--lo", "9", "--hi", "99", *target, "--control", controls[0], "--json"),
+            await ctxfuzz(tmp_path, "same", "--lengths", "64", *target, "--control", controls[0]),
+            await ctxfuzz(tmp_path, "same", "--lengths", "64", *target, "--control", controls[1], "--json"),
+        ]
+    assert [one.returncode for one in ended] == [4, 4, 0], [one.stderr for one in ended]
+    found = [data for one in ended for data in (one.stdout, one.stderr)]
+    found += files_of(tmp_path)
+    assert [piece for data in found for secret in (ODD, DRAWN) for piece in pieces(data, secret)] == []
 
 
 class Proxy(Echo):

@@ -113,6 +113,17 @@ def test_every_flag_reaches_its_field(tmp_path: Path) -> None:
     )
 
 
+def test_a_tokenizer_that_is_here_is_found_from_wherever_the_run_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tok").mkdir()
+    monkeypatch.chdir(tmp_path)
+    for told in ("tok", "./tok", str(tmp_path / "tok")):
+        assert flags_of("--tokenizer", told).tokenizer == str(tmp_path / "tok")
+    for name in ("Qwen/Qwen3-8B", "./gone"):
+        assert flags_of("--tokenizer", name).tokenizer == name
+
+
 def test_a_record_keeps_what_is_asked_and_no_secret_and_gives_it_back() -> None:
     began = CommonFlags(
         url="http://host",

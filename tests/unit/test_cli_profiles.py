@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from fuzzer.cli import main
+from fuzzer.store import RunRecord, Store
 
 FILE = """
 [defaults]
@@ -86,6 +87,34 @@ def test_secrets_are_masked_and_their_origin_is_told(here: Path) -> None:
 def test_what_may_be_repeated_is_one_a_line_in_the_environment(here: Path) -> None:
     found = config("bisect", CTXFUZZ_SUSPECT="262144\n131072")
     assert of(found, "suspect") == ("262144, 131072", "CTXFUZZ_SUSPECT")
+
+
+def test_what_a_control_is_asked_with_is_masked_in_each_of_them(here: Path) -> None:
+    url = "http://bob:hunter2@host:1/v1?token=hunter2"
+    found = config("bisect", "--control", f"plain={url}", "--control", "odd=http://bob:hunter2'\"<hunter2@host")
+    assert of(found, "control") == ("plain=http://***@host:1/v1?token=***, odd=http://***@host", "flag")
+    assert of(config("speed", CTXFUZZ_CONTROL=f"plain={url}"), "control")[1] == "CTXFUZZ_CONTROL"
+    assert of(config("same", "--control", f"plain={url}"), "control")[0] == "plain=http://***@host:1/v1?token=***"
+
+
+@pytest.mark.parametrize(("flag", "other"), [("url", "http://elsewhere/v1"), ("model", "another")])
+def test_only_what_is_said_here_says_which_runs_are_listed(here: Path, flag: str, other: str) -> None:
+    """What a file or the environment says names the target to ask next: else the record would look empty."""
+    with Store.open(here / "runs.db") as store:
+        run = store.begin(RunRecord("bisect", ("ctxfuzz",), "http://host", "tiny", "vllm", "bisect"))
+    (here / "ctxfuzz.toml").write_text(f'[defaults]\n{flag} = "{other}"\n')
+    env = {f"CTXFUZZ_{flag.upper()}": other}
+    assert [run in listed(env=one) for one in (None, env)] == [True, True]
+    assert [run in listed(f"--{flag}", value, env=env) for value in ("host" if flag == "url" else "tiny", other)] == [
+        True,
+        False,
+    ]
+
+
+def listed(*args: str, env: dict[str, str] | None = None) -> str:
+    ended = CliRunner().invoke(main, ["runs", "--json", *args], env=env)
+    assert ended.exit_code == 0, ended.output
+    return ended.stdout
 
 
 def test_the_file_holds_for_commands_that_read_too(here: Path) -> None:

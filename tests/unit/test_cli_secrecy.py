@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
+
 import pytest
 
 from fuzzer.cli.flags import CommonFlags
@@ -26,6 +28,14 @@ def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_value_of_a_header_is_one(name: str) -> None:
     assert found((name, KEY)) == {KEY}
     assert found((name, f"Bearer {KEY}")) == {KEY, f"Bearer {KEY}"}
+
+
+def test_the_password_of_a_basic_header_is_one_as_the_server_reads_it() -> None:
+    coded = b64encode(b"bob:hunter2-Zz81:x").decode()
+    header = {f"Basic {coded}", coded}
+    assert found(("Authorization", f"Basic {coded}")) == {*header, "bob:hunter2-Zz81:x", "hunter2-Zz81:x"}
+    for odd in ("no-base-64!", b64encode(b"\xff\xfe-7391").decode(), b64encode(b"no colon").decode()):
+        assert {f"Basic {odd}", odd} <= found(("Authorization", f"Basic {odd}"))
 
 
 def test_a_number_is_one_where_the_name_says_so() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 import pytest
 from hypothesis import given
@@ -137,3 +139,18 @@ def test_the_last_of_several_outcomes_is_completed() -> None:
     context = click.Context(click.Command("x"))
     found = values.complete_outcomes(context, click.Option(["--fail-on"]), "death,de")
     assert [item.value for item in found] == ["death,death", "death,degraded"]
+
+
+@pytest.mark.parametrize("name", ["a" * 300, "org/name", "", "\0"])
+def test_a_tokenizer_that_is_not_here_stays_the_name_that_it_is(name: str) -> None:
+    assert values.tokenizer(name) == name
+
+
+def test_a_tokenizer_that_is_here_is_found_from_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert values.tokenizer("mine") == str(tmp_path / "mine")
+
+
+def test_a_name_that_no_file_can_have_is_no_database() -> None:
+    assert not values.is_database(Path("a" * 300))

@@ -97,6 +97,13 @@ def test_it_reads_as_lines_and_as_json() -> None:
     assert any("learned, k = 7" in line for line in lines)
 
 
+@pytest.mark.parametrize("told", [1.7643e12, 1e300, -1.0, -1e15, 253_402_300_800.0])
+def test_a_start_that_is_no_moment_is_told_as_it_is(told: float) -> None:
+    seen = replace(conclude(FACTS), process_start=told)
+    assert inspection_object(seen)["process_start"] is None
+    assert f"unknown (the target tells {told:g} s since 1970)" in as_text(seen)
+
+
 def test_what_was_never_seen_is_unknown() -> None:
     made = inspection_object(conclude(Facts("http://h:1", Survey("openai"), Company(1))))
     assert (made["limit"], made["prefix_cache"], made["process_start"]) == (None, None, None)

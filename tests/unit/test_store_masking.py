@@ -69,6 +69,19 @@ def test_settings_are_masked_at_any_depth() -> None:
     assert masked == {"urls": [f"http://{MASK}@h/"], "deep": {"cmd": f"x 'Basic {MASK}'", "n": 5}, "api_key": MASK}
 
 
+def test_a_path_that_reads_like_a_credential_is_none() -> None:
+    paths = {
+        "content": "corpus:/data/Basic Training.txt", "contents": ["words", "corpus:/data/bearer services"],
+        "tokenizer": "/models/basic tokenizer-v2", "engine_log": "/var/log/bearer service/engine.log",
+        "junit": "/ci/Basic tests-of-ours.xml", "file": "/mnt/Basic training.db", "model": "basic llama-3.1-8b",
+    }  # fmt: skip
+    assert masked_json(paths) == paths
+    assert Secrets(["training"]).out_of_json(paths) == paths
+    known = {"content": f"corpus:/data/{SECRET} x", "tokenizer": f"/models/{SECRET}"}
+    assert SECRET not in json.dumps(Secrets([SECRET]).out_of_json(known))
+    assert masked_json({"model": f"http://u:{SECRET}@h/"}) == {"model": f"http://{MASK}@h/"}
+
+
 @pytest.mark.parametrize(
     ("command", "shown"),
     [
