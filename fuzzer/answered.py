@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fuzzer.cached import certainly_cached
-from fuzzer.counting import ASK_THE_ENGINE, of_another_tokenizer
+from fuzzer.counting import ASK_THE_ENGINE, expected, of_another_tokenizer
 from fuzzer.ending import at_length, by_itself
 from fuzzer.evidence import Verdict
 from fuzzer.garble import garbled, spoken
@@ -70,7 +70,6 @@ def _filtered(e: Evidence) -> Verdict | None:
 
 def _shortened(e: Evidence) -> Verdict | None:
     usage = e.reply.usage
-    expected = e.sent_tokens + (e.offset or 0)
     certain = not e.estimated or e.offset is not None
     if usage.prompt_tokens is None and _told_before(e):
         return Verdict(
@@ -80,8 +79,12 @@ def _shortened(e: Evidence) -> Verdict | None:
         )
     if (another := of_another_tokenizer(e)) is not None:
         return Verdict(Outcome.INFRA, another, next_step=ASK_THE_ENGINE)
-    if usage.prompt_tokens is not None and certain and usage.prompt_tokens < expected:
-        return Verdict(Outcome.TRUNCATED, f"{expected} prompt tokens sent, {usage.prompt_tokens} counted by the server")
+    if usage.prompt_tokens is not None and certain and usage.prompt_tokens < (sent := expected(e)):
+        told = f"{sent} prompt tokens sent, {usage.prompt_tokens} counted by the server"
+        if e.unrecounted:
+            why = f"{told}; whether it counts otherwise or shortened them was not asked: no death is allowed"
+            return Verdict(Outcome.INFRA, why, next_step="name a longer --lo, or allow one with --max-deaths 1")
+        return Verdict(Outcome.TRUNCATED, told)
     if _short_output(e) and not _clamped(e):
         asked, got = e.spec.output_tokens, usage.completion_tokens
         hint = f" (if it never gives more: --output-tokens {got})" if e.baseline is None and got else ""

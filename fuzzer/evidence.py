@@ -99,8 +99,10 @@ class Evidence:
     companion_faults: tuple[str, ...] = ()  # how those of them ended that the engine failed
     companions_turned_away: tuple[str, ...] = ()  # what those were told that it refused: they were not there
     away_s: float = 0.0  # how long we ourselves were not running while it was open: suspended, or stopped
+    shortest: tuple[int, int] | None = None  # (sent, counted) of the shortest prompt of this run sent in this way
     short_counts: tuple[tuple[int, int], ...] = ()  # (sent, counted) of short prompts, where its own count looks odd
     recounts: tuple[Canary, ...] = ()  # the requests that told those
+    unrecounted: bool = False  # its own count looks odd, and those prompts were longer than what might be sent
     slowest_canary_s: float | None = None  # of those after good answers of this run, where there were enough to tell
     slowest_pass_s: float | None = None  # of the good answers of this run
     predicted_s: float | None = None  # how long this prompt takes, going by what shorter ones took

@@ -9,11 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from fuzzer.counting import Counts
 from fuzzer.lastwords import same_bug
-from fuzzer.model import WELL, Baseline, Observation, Outcome, Role
+from fuzzer.model import WELL, Observation, Outcome, Role
+from fuzzer.yardsticks import learnt, likest, sets_one, yardstick
 
 if TYPE_CHECKING:
-    from fuzzer.model import ProbeSpec
+    from fuzzer.model import Baseline, ProbeSpec
+    from fuzzer.yardsticks import Yardsticks
     from targets.base import Mode
 
 SHORTEST_DEADLINE_S = 60.0
@@ -22,17 +25,15 @@ CANARIES_THAT_TELL = 2  # of one alone nobody knows whether it was slow
 
 BELIEVED = {Role.BASELINE, Role.LO}  # lengths that are believed to be good
 
-Way = tuple["Mode", str]
-"""How a prompt is sent, and what it is made of."""
-
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The fold. `offsets` are what the server adds to our count, in tokens, for each mode that a usage has told."""
+    """The fold. `counts` are the server's counts of prompts, for each mode that a usage has told."""
 
-    offsets: tuple[tuple[Mode, int], ...] = ()
-    baselines: tuple[tuple[Way, Baseline], ...] = ()
+    counts: tuple[tuple[Mode, Counts], ...] = ()
+    baselines: Yardsticks = ()
     passes: tuple[tuple[int, float], ...] = ()  # (tokens in flight, seconds) of the slowest passes
+    slowest_s_per_token: float | None = None  # of output, of answers that came whole and not as a stream
     canaries_s: tuple[float, ...] = ()  # of those that came whole after a good answer, the slowest ones
     cuts_s: tuple[float, ...] = ()  # of what a clock may have cut, the two shortest and the two longest times
     cut_lengths: tuple[int, ...] = ()  # the shortest and the longest prompt of those, tokens
@@ -58,28 +59,28 @@ class Standing:
 
     def offset(self, mode: Mode) -> int | None:
         """What the server adds to a prompt that is sent in this way (BOS, template), in tokens; None: not known yet."""
-        return dict(self.offsets).get(mode)
+        counts = dict(self.counts).get(mode)
+        return None if counts is None else counts.added
+
+    def shortest(self, mode: Mode) -> tuple[int, int] | None:
+        """The shortest prompt that was sent in this way and counted: tokens sent, and counted; None: not known yet."""
+        counts = dict(self.counts).get(mode)
+        return None if counts is None else counts.shortest
 
     def baseline(self, mode: Mode, content: str = "words") -> Baseline | None:
         """What a good answer to such a prompt looks like: to this content, else to another; None: not known yet."""
-        key = self._likest(mode, content)
+        key = likest(self.baselines, mode, content)
         return None if key is None else dict(self.baselines)[key]
 
     def yardstick(self, spec: ProbeSpec) -> Baseline | None:
         """What the answer to this probe is to look like. A short prompt of another content sets a yardstick itself."""
-        return None if self._sets_one(spec) else self.baseline(spec.mode, spec.content)
+        return yardstick(self.baselines, spec)
 
     def canary_content(self, spec: ProbeSpec) -> str:
         """What a canary after this probe is made of: the same as those before it that its text is held against."""
-        key = None if self._sets_one(spec) else self._likest(spec.mode, spec.content)
+        known = self.baselines
+        key = None if sets_one(known, spec) else likest(known, spec.mode, spec.content)
         return spec.content if key is None else key[1]
-
-    def _sets_one(self, spec: ProbeSpec) -> bool:
-        return spec.role is Role.BASELINE and (spec.mode, spec.content) not in dict(self.baselines)
-
-    def _likest(self, mode: Mode, content: str) -> Way | None:
-        ways = [way for way, _ in self.baselines if way[0] == mode]
-        return (mode, content) if (mode, content) in ways else next(iter(ways), None)
 
     def after(self, seen: Observation) -> Standing:
         """The standing after one more observation."""
@@ -87,9 +88,10 @@ class Standing:
         served = seen.outcome is not Outcome.ABANDONED
         return replace(
             self,
-            offsets=self._offsets(seen),
-            baselines=self._baselines(seen),
+            counts=self._counts(seen),
+            baselines=learnt(self.baselines, seen, is_believed=seen.spec.role in BELIEVED),
             passes=self._passes(seen),
+            slowest_s_per_token=self._slowest_s_per_token(seen),
             canaries_s=self._canaries_s(seen),
             cuts_s=self.cuts_s if seen.cut_s is None else _extremes((*self.cuts_s, seen.cut_s)),
             cut_lengths=self.cut_lengths if seen.cut_s is None else _ends((*self.cut_lengths, seen.length)),
@@ -125,24 +127,25 @@ class Standing:
         told = seen.deaths > 0 and seen.signature_source == "log"
         return told and not any(same_bug(seen.signature, known) for known in self.bugs)
 
-    def deadline_s(self, tokens: int, timeout_s: float) -> float:
+    def deadline_s(self, tokens: int, timeout_s: float, unseen: int = 0) -> float:
         """Seconds without progress that make a hang: min(timeout, max(60 s, 10 x the time predicted)).
 
-        Predicted from the longest pass that is not longer, as if attention were quadratic: too long is only slow,
-        too short would invent a hang. Without a pass to learn from it is the timeout.
+        Predicted from the longest pass that is not longer, as if attention were quadratic, and for `unseen` output
+        tokens, which do not stream, from the slowest of those: too long is only slow, too short would invent a hang.
+        Without a pass to learn from it is the timeout.
         """
-        predicted_s = self.predicted_s(tokens)
+        predicted_s = self.predicted_s(tokens, unseen)
         if predicted_s is None:
             return timeout_s
         return min(timeout_s, max(SHORTEST_DEADLINE_S, TIMES_PREDICTED * predicted_s))
 
-    def predicted_s(self, tokens: int) -> float | None:
-        """Seconds that so many tokens in flight take, predicted as above; None where no pass was shorter."""
+    def predicted_s(self, tokens: int, unseen: int = 0) -> float | None:
+        """Seconds that so many tokens in flight take, predicted as above; None where no pass tells."""
         shorter = [(at, took) for at, took in self.passes if at <= tokens]
-        if not shorter:
+        if not shorter or (unseen and self.slowest_s_per_token is None):
             return None
         at, took = max(shorter)
-        return took * (tokens / max(at, 1)) ** 2
+        return max(took * (tokens / max(at, 1)) ** 2, unseen * (self.slowest_s_per_token or 0.0))
 
     @property
     def slowest_pass_s(self) -> float | None:
@@ -159,37 +162,19 @@ class Standing:
             return self.canaries_s
         return tuple(sorted((*self.canaries_s, seen.canary_s), reverse=True)[:CANARIES_THAT_TELL])
 
-    def _offsets(self, seen: Observation) -> tuple[tuple[Mode, int], ...]:
-        """The least of what short prompts and lo tell: a server that adds more to lo has not cut what is shorter."""
-        known = self.offset(seen.spec.mode) is not None and seen.spec.role not in {Role.BASELINE, Role.LO}
-        if known or seen.outcome is not Outcome.PASS or seen.length_source != "usage":
-            return self.offsets
-        others = (known for known in self.offsets if known[0] != seen.spec.mode)
-        before, added = self.offset(seen.spec.mode), seen.length - seen.sent_tokens
-        return (*others, (seen.spec.mode, added if before is None else min(before, added)))
+    def _slowest_s_per_token(self, seen: Observation) -> float | None:
+        written = seen.completion_tokens or seen.spec.output_tokens
+        if seen.outcome is not Outcome.PASS or not unseen_output(seen.spec) or not written:
+            return self.slowest_s_per_token
+        return max(self.slowest_s_per_token or 0.0, seen.duration_s / written)
 
-    def _baselines(self, seen: Observation) -> tuple[tuple[Way, Baseline], ...]:
-        """Good answers only; the first one sets the yardstick, later ones can only make it more lenient.
-
-        That it loops by nature a model shows where nobody doubts the length: an answer that breaks half way near the
-        edge repeats itself too, and would let all above it pass.
-        """
-        mark, known = seen.yardstick, self.yardstick(seen.spec)
-        way = (seen.spec.mode, seen.spec.content)
-        if seen.outcome is not Outcome.PASS or mark is None:
-            return self.baselines
-        if known is not None:
-            way = self._likest(*way) or way
-            is_believed = seen.spec.role in BELIEVED
-            repeats = known.repeats or (mark.repeats and is_believed)
-            silent = known.runs_out or (mark.runs_out and is_believed)
-            replacement = known.has_replacement or (mark.has_replacement and is_believed)
-            sings = known.canary_has_text and mark.canary_has_text
-            mark = replace(known, repeats=repeats, runs_out=silent, has_replacement=replacement, canary_has_text=sings)
-        elif seen.spec.role not in {Role.BASELINE, Role.SINGLE}:
-            return self.baselines
-        at = next((at for at, (other, _) in enumerate(self.baselines) if other == way), len(self.baselines))
-        return (*self.baselines[:at], (way, mark), *self.baselines[at + 1 :])
+    def _counts(self, seen: Observation) -> tuple[tuple[Mode, Counts], ...]:
+        """Of short prompts and lo; of another only where none was counted yet."""
+        known, mode, told = dict(self.counts), seen.spec.mode, Counts.of(seen.sent_tokens, seen.length)
+        is_known = mode in known and seen.spec.role not in BELIEVED
+        if is_known or seen.outcome is not Outcome.PASS or seen.length_source != "usage":
+            return self.counts
+        return tuple({**known, mode: known.get(mode, told).also(told)}.items())
 
     def _believed(self, seen: Observation) -> int | None:
         """The words are true where as much passes. Where the same dies twice they hid a death: no more are believed."""
@@ -243,6 +228,11 @@ def _ends(lengths: tuple[int, ...]) -> tuple[int, ...]:
 def in_flight(spec: ProbeSpec) -> int:
     """Prompt tokens that the engine has to read before this probe is answered: its own, and its companions'."""
     return spec.length + sum(spec.companions)
+
+
+def unseen_output(spec: ProbeSpec) -> int:
+    """Output tokens that come all at once: while they are written nothing shows that they are."""
+    return 0 if spec.stream else spec.output_tokens
 
 
 def _came_from_a_cache(seen: Observation) -> bool:

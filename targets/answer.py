@@ -5,7 +5,7 @@ Takes a whole JSON body or an event stream, `/v1/completions` or chat. Everythin
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from targets.base import Fault, Reply, ServerError, Usage
@@ -112,7 +112,7 @@ class Answer:
             finish_reason=self.finish_reason,
             model=self.model,
             events=self.events,
-            usage=self.usage,
+            usage=self._usage,
             draft=self.draft,
             excerpt="" if ordinary else self._excerpt(),
             first_byte_s=seen.first_byte_s,
@@ -120,6 +120,12 @@ class Answer:
             ended_s=seen.ended_s,
             bytes_sent=seen.bytes_sent,
         )
+
+    @property
+    def _usage(self) -> Usage:
+        """Who counts no tokens of a text that is there does not count them."""
+        is_told = self.usage.completion_tokens != 0 or not self.text_chars
+        return self.usage if is_told else replace(self.usage, completion_tokens=None)
 
     @property
     def _asked(self) -> int:

@@ -70,19 +70,19 @@ def visible(page: str) -> str:
 
 
 def usage(value: object) -> Usage:
-    """`usage` of an answer, as far as it makes sense."""
+    """`usage` of an answer, as far as it makes sense. No prompt has 0 tokens: so says who does not count them."""
     return Usage(
-        prompt_tokens=count(at(value, "prompt_tokens")),
+        prompt_tokens=count(at(value, "prompt_tokens")) or None,
         completion_tokens=count(at(value, "completion_tokens")),
         cached_tokens=count(at(value, "prompt_tokens_details.cached_tokens")),
     )
 
 
 def merged(old: Usage, new: Usage) -> Usage:
-    """The later count wins, where there is one: engines repeat usage along a stream."""
+    """The later count wins, where there is one: engines repeat usage along a stream. A late 0 is no later count."""
     return Usage(
         *(
-            late if late is not None else early
+            late or (late if early is None else early)
             for early, late in (
                 (old.prompt_tokens, new.prompt_tokens),
                 (old.completion_tokens, new.completion_tokens),

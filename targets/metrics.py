@@ -5,9 +5,10 @@ Our own small reader: it is polled, and a general parser takes ten times as long
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from targets.metric_names import COUNTERS, NAMES, MetricNames
 from targets.scrape import START_HEADER, DraftCounts, Scrape
@@ -16,48 +17,58 @@ _START = "process_start_time_seconds"
 _SAMPLE = re.compile(r"([a-zA-Z_:][\w:]*)(\{.*\})?[ \t]+(\S+)")
 _LABEL = re.compile(r'\b(\w{1,128})="((?:[^"\\]|\\.)*)"')
 _LABELS_CHARS = 8_192  # of one sample's labels: enough for any info metric, and a bound on what reading them costs
-_MAX = 1e15  # below it a float holds each integer; above it nothing is a count, a time or a size
+_MAX = 1e15  # below it a float holds each integer; above it nothing is a time, a size or a count that we use
+_TOTAL = re.compile(r'[{,]\s*priority=""')
 _ADDS_UP = ("_total", "_count")
 _OTHER_COUNTERS = ("process_cpu_seconds_total",)
 
 
-Samples = Mapping[str, tuple[tuple[str, float], ...]]  # name without `_total` -> (labels as text, value)
+Samples = Mapping[str, tuple[tuple[str, float], ...]]  # name without `_total` -> (labels as text, value or NaN)
 
 
 def scrape(text: str, headers: Mapping[str, str], at_s: float) -> Scrape | None:
-    """A Scrape of Prometheus text, or None where it holds nothing that we know. `at_s` is the caller's clock."""
-    samples, monotone = _read(text)
-    starts = {f"{_START}{labels}": value for labels, value in samples.get(_START, ())}
-    mark = _number(headers.get(START_HEADER, ""))
-    if mark is not None:
-        starts[START_HEADER] = mark
+    """A Scrape of Prometheus text, or None where it holds nothing that we know. `at_s` is the caller's clock.
+
+    A start is an engine's only where its work is counted, or its KV pool told, beside it: a gateway or a router has one
+    of its own, and is started anew without any engine.
+    """
+    samples, counters = _read(text)
+    monotone = {name: value for name, value in counters.items() if math.isfinite(value)}
+    unread = frozenset(counters.keys() - monotone.keys())
+    marks = [(f"{_START}{labels}", value) for labels, value in samples.get(_START, ())]
+    marks.append((START_HEADER, _number(headers.get(START_HEADER, ""))))
+    starts = {name: value for name, value in marks if abs(value) < _MAX}
+    has_header = START_HEADER in starts
     names = next((row for row in NAMES if any(name.startswith(row.prefix) for name in samples)), None)
     if names is None:
-        return Scrape(at_s, starts, monotone) if starts else None
+        return Scrape(at_s, starts, monotone, unread=unread) if has_header else None
     pool = _pool(samples.get(names.cache_info, ()))
-    return Scrape(
+    gauges = {name: _without_parts(rows) for name, rows in samples.items() if name in names.running + names.waiting}
+    seen = Scrape(
         at_s,
         starts,
         monotone,
-        running=_sum(samples, names.running),
-        waiting=_sum(samples, names.waiting),
+        running=_sum(gauges, names.running),
+        waiting=_sum(gauges, names.waiting),
         finished=_sum(samples, names.finished),
         heartbeat=_heartbeat(samples, names.heartbeat),
         prompt_tokens=_sum(samples, names.prompt_tokens),
         draft=_draft(samples, names),
         prefix_hits=_sum(samples, names.prefix_hits),
         prefix_queries=_sum(samples, names.prefix_queries),
-        kv_tokens=pool.tokens if pool.tokens is not None else _whole(_sum(samples, names.kv_tokens)),
+        kv_tokens=pool.tokens if pool.tokens is not None else _least(samples, names.kv_tokens),
         block_size=pool.block_size,
         blocks=pool.blocks,
         kv_reckoned=pool.reckoned,
+        unread=unread,
     )
+    return seen if seen.work or seen.blocks or has_header else replace(seen, starts={})
 
 
 def _read(text: str) -> tuple[Samples, dict[str, float]]:
-    """All samples of interest, and of them those that only a restart can lower."""
+    """All samples of interest, and of them those that only a restart can lower: `name{labels}` -> value or NaN."""
     found: dict[str, list[tuple[str, float]]] = {}
-    monotone: dict[str, float] = {}
+    counters: dict[str, float] = {}
     declared = dict.fromkeys(_OTHER_COUNTERS, "counter")
     prefixes = (*(row.prefix for row in NAMES), _START, *_OTHER_COUNTERS)
     for line in text.split("\n"):
@@ -67,14 +78,13 @@ def _read(text: str) -> tuple[Samples, dict[str, float]]:
                 declared[words[2]] = words[3]
         elif line.startswith(prefixes) and "_bucket{" not in line:
             match = _SAMPLE.match(line)
-            value = _number(match[3]) if match else None
-            if match is None or value is None:
+            if match is None:
                 continue
-            name, labels = match[1], match[2] or ""
+            name, labels, value = match[1], match[2] or "", _number(match[3])
             found.setdefault(name.removesuffix("_total"), []).append((labels, value))
             if _falls_never(name, declared.get(name)):
-                monotone[name + labels] = value
-    return {name: tuple(values) for name, values in found.items()}, monotone
+                counters[name + labels] = value
+    return {name: tuple(values) for name, values in found.items()}, counters
 
 
 def _falls_never(name: str, declared: str | None) -> bool:
@@ -87,25 +97,36 @@ def _falls_never(name: str, declared: str | None) -> bool:
     return declared == "counter" and (name.endswith(_ADDS_UP) or name in COUNTERS)
 
 
-def _number(text: str) -> float | None:
+def _number(text: str) -> float:
+    """The value of a sample; NaN where it is no number."""
     try:
-        value = float(text)
+        return float(text)
     except ValueError:
-        return None
-    return value if abs(value) < _MAX else None  # neither NaN nor infinite
+        return math.nan
 
 
-def _whole(value: float | None) -> int | None:
-    return int(value) if value is not None and value > 0 else None
+def _least(samples: Samples, names: tuple[str, ...]) -> int | None:
+    """The smallest of a size that stands once for each engine: a request lives in one of them."""
+    told = [value for name in names for _, value in samples.get(name, ()) if 1 <= value < _MAX]
+    return int(min(told)) if told else None
 
 
 def _sum(samples: Samples, names: tuple[str, ...]) -> float | None:
-    """The sum over all label sets of the first name that is there."""
+    """The sum over all label sets of the first name that is there; None where one of them is unread, or too large."""
     for name in names:
         if name in samples:
             total = sum(value for _, value in samples[name])
             return total if abs(total) < _MAX else None
     return None
+
+
+def _without_parts(rows: tuple[tuple[str, float], ...]) -> tuple[tuple[str, float], ...]:
+    """SGLang tells a gauge's total with an empty priority, and beside it what each priority has of that.
+
+    Of a counter that row is no total: it is what came without a priority.
+    """
+    totals = tuple((labels, value) for labels, value in rows if _TOTAL.search(labels))
+    return totals or rows
 
 
 def _heartbeat(samples: Samples, names: tuple[str, ...]) -> float | None:
@@ -121,7 +142,7 @@ def _draft(samples: Samples, names: MetricNames) -> DraftCounts | None:
     for name in names.accepted_per_position:
         for labels, value in samples.get(name, ()):
             position = _labels(labels).get("position", "")
-            if position.isdecimal() and len(position) < 4:
+            if position.isdecimal() and len(position) < 4 and abs(value) < _MAX:
                 positions[int(position)] = positions.get(int(position), 0.0) + value
     return DraftCounts(drafts, tokens, accepted, tuple(positions[key] for key in sorted(positions)))
 

@@ -180,7 +180,7 @@ def _of_model(value: object, path: str, model: str | None) -> object:
     if not sign:
         return found
     items = found if isinstance(found, list) else []
-    ours = [item for item in items if model in {at(item, name) for name in ("id", "name", "model")}] or items
+    ours = [item for item in items if model in [at(item, name) for name in ("id", "name", "model")]] or items
     return at(ours[0], tail) if len(ours) == 1 else None
 
 

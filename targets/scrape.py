@@ -34,7 +34,8 @@ class Scrape:
     """One reading of the target's metrics, reduced to what we use. Counters are keyed by label set, as text.
 
     `starts` are process start marks (seconds since the epoch where the engine says it so), one per process seen in
-    this scrape; `monotone` holds every counter that can only fall by a restart, as `name{labels}` -> value.
+    this scrape; `monotone` holds every counter that can only fall by a restart, as `name{labels}` -> value, and
+    `unread` those of them that stand there too, but with no number.
     """
 
     at_s: float
@@ -52,6 +53,7 @@ class Scrape:
     block_size: int | None = None
     blocks: int | None = None  # how many blocks the pool has
     kv_reckoned: bool = False  # `kv_tokens` is no figure of the engine's: blocks x block size
+    unread: frozenset[str] = frozenset()
 
     @property
     def work(self) -> dict[str, float]:
@@ -64,16 +66,17 @@ def restarted(before: Scrape, after: Scrape) -> str | None:
     """Why `after` cannot come from the processes of `before`, or None where it can.
 
     A start mark that changed, a counter that fell, or a label set that vanished (of several data-parallel engines one
-    may die) each prove a restart. Two scrapes that share no counter prove nothing.
+    may die) each prove a restart. Two scrapes that share no counter prove nothing, nor do counters of somebody who
+    counts no engine's work.
     """
     if mixed(before, after):
         return None
     for name, late in after.starts.items():
         if name in before.starts and _differs(late - before.starts[name], before, after):
             return f"process start went from {before.starts[name]:.2f} to {late:.2f}"
-    for name, value in before.monotone.items():
+    for name, value in before.monotone.items() if _is_an_engine(before) else ():
         if name not in after.monotone:
-            if value > 0 and after.monotone:
+            if value > 0 and after.monotone and name not in after.unread:
                 return f"{name} vanished"
         elif after.monotone[name] < value:
             return f"{name} fell from {value:g} to {after.monotone[name]:g}"
@@ -108,11 +111,16 @@ def went_on(before: Scrape, after: Scrape) -> bool:
     """
     if restarted(before, after) is not None or mixed(before, after):
         return False
-    if not before.work and START_HEADER not in before.starts:
+    if not _is_an_engine(before):
         return False
     if any(after.starts.get(name) == mark for name, mark in before.starts.items()):
         return True
     return any(value > 0 and name in after.monotone for name, value in before.monotone.items())
+
+
+def _is_an_engine(seen: Scrape) -> bool:
+    """Do these count an engine's work, or tell its KV pool? A gateway, a router or a sidecar has metrics of its own."""
+    return bool(seen.work or seen.blocks) or START_HEADER in seen.starts
 
 
 def counted(before: Scrape, after: Scrape) -> bool | None:

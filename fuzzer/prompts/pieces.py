@@ -11,6 +11,7 @@ from fuzzer.prompts.vocabulary import Encode, Vocabulary
 MARKS = 3  # in a row: a passage may say the marker's word, but not like this
 FIRST_PIECES = 8  # read before anything is known of their size
 TOGETHER = 100  # pieces encoded as one text: some 200 kB, which passes every proxy
+NOTHING_LEFT = "the passage has no ordinary token in this vocabulary: use --content words"
 
 
 def _pieces_for(tokens: int, known: int, read: int) -> int:
@@ -31,16 +32,22 @@ class PieceCounts:
         self._encode = encode
         self._pieces: list[str] = []
         self._counts: list[int] = []
+        self._barren = 0  # pieces in a row that brought nothing
 
     async def first(self, tokens: int) -> tuple[list[str], list[int]]:
         """As many pieces as fit into `tokens` tokens, with their counts.
 
-        Raises PromptError where the marks lose themselves in the words next to them.
+        Raises PromptError where the marks lose themselves in the words next to them, and where the tokenizer leaves out
+        all that many pieces in a row say.
         """
         while (counted := sum(self._counts)) < tokens:
             fresh = list(islice(self._stream, _pieces_for(tokens, counted, len(self._pieces))))
-            self._counts += await self._counted(fresh)
+            counts = await self._counted(fresh)
+            self._counts += counts
             self._pieces += fresh
+            self._barren = 0 if any(counts) else self._barren + len(fresh)
+            if self._barren >= TOGETHER:
+                raise PromptError(NOTHING_LEFT)
         fits = sum(1 for _ in takewhile(lambda total: total <= tokens, accumulate(self._counts)))
         return self._pieces[:fits], self._counts[:fits]
 
@@ -77,17 +84,19 @@ class PieceIds:
         self._encode = encode
         self._unfit = unfit
         self._read = 0
+        self._barren = 0  # pieces in a row that brought nothing
         self._ids: list[int] = []
 
     async def first(self, tokens: int) -> list[int]:
-        """At least `tokens` ids. Raises PromptError where the passage has none that may be sent."""
+        """At least `tokens` ids. Raises PromptError where many pieces in a row have none that may be sent."""
         while len(self._ids) < tokens:
             fresh = list(islice(self._stream, _pieces_for(tokens, len(self._ids), self._read)))
             encoded = await self._encode(["".join(group) for group in _groups(fresh)])
             unfit = self._unfit(frozenset().union(*encoded))
-            kept = [token for ids in encoded for token in ids if token not in unfit]
-            if not kept:
-                raise PromptError("the passage has no ordinary token in this vocabulary: use --content words")
-            self._ids += kept
+            fit = [token for ids in encoded for token in ids if token not in unfit]
+            self._ids += fit
             self._read += len(fresh)
+            self._barren = 0 if fit else self._barren + len(fresh)
+            if self._barren >= TOGETHER:
+                raise PromptError(NOTHING_LEFT)
         return self._ids

@@ -95,6 +95,6 @@ def _identity(before: Scrape | None, after: Scrape | None) -> dict[str, Any]:
 
 def _scrape(scrape: Scrape) -> dict[str, Any]:
     kept = codec.encode(scrape)
-    del kept["monotone"]
+    del kept["monotone"], kept["unread"]
     kept["starts"] = dict(list(kept["starts"].items())[:16])
     return {name: value for name, value in kept.items() if value is not None}

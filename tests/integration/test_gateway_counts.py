@@ -110,6 +110,47 @@ async def test_what_is_shortened_above_a_limit_stays_truncated(shortened: Count,
     assert seen.outcome is Outcome.TRUNCATED
 
 
+@pytest.mark.parametrize("told", [65, 100])
+async def test_a_figure_that_is_the_same_for_all_is_no_truncation(told: int, tmp_path: Path) -> None:
+    """65 is what an engine with a BOS counts of the shortest prompt: the next one shows it."""
+    async with staged(counting(lambda _: told), long=1) as stage:
+        stage.asks = 1_000
+        seen = await probe(tmp_path, stage)
+    assert seen.outcome is Outcome.INFRA
+    assert "its count says nothing of a prompt's length" in seen.reason
+
+
+@pytest.mark.parametrize("window", [66, 119, 121, 499])
+async def test_a_small_window_stays_one(window: int, tmp_path: Path) -> None:
+    async with staged(counting(lambda n: min(n + 1, window)), long=1) as stage:
+        stage.asks = 1_000
+        seen = await probe(tmp_path, stage)
+    assert seen.outcome is Outcome.TRUNCATED
+
+
+def caching(head: int, window: int) -> Act:
+    """Adds a head to each prompt, reads as much of the two as fits, and counts what its cache did not hold."""
+    known: list[int] = []
+
+    def count(sent: int) -> int:
+        known.append(sent)
+        return min(sent + head, window) - head * (len(known) > 1)
+
+    return counting(count)
+
+
+@pytest.mark.parametrize(("asks", "outcome"), [(1_500, Outcome.PASS), (1_501, Outcome.TRUNCATED)])
+@pytest.mark.parametrize("head", [1, 25])
+async def test_a_count_without_what_a_cache_held_is_no_truncation(
+    head: int, asks: int, outcome: Outcome, tmp_path: Path
+) -> None:
+    """mlx_lm.server counts so. What it cuts for good is found to the token."""
+    async with staged(caching(head, window=1_500), long=1) as stage:
+        stage.asks = asks
+        seen = await probe(tmp_path, stage)
+    assert (seen.outcome, max(stage.lengths)) == (outcome, asks - head)
+
+
 async def test_what_told_the_counts_is_on_record(tmp_path: Path) -> None:
     async with staged(counting(lambda n: int(0.9 * n)), long=1) as stage:
         seen = await probe(tmp_path, stage)
@@ -183,9 +224,10 @@ async def refusing_ids(writer: Writer, asked: Mapping[str, Any]) -> None:
         (counting(lambda n: int(0.9 * n)), ANOTHER, False),
         (counting(lambda n: n, of_texts=lambda n: 2 * n), r"--tokenizer DIR, or send ids with --mode ids\.$", True),
         (counting(lambda n: min(n, 20)), r"--tokenizer DIR\.$", False),
+        (counting(lambda _: 100), r"counts 100 for 16 ids as for 500: .* says nothing .* --url", False),
         (refusing_ids, r"--tokenizer DIR\.$", False),
     ],
-    ids=["gateway", "words of two tokens", "shortened", "no ids"],
+    ids=["gateway", "words of two tokens", "shortened", "one figure", "no ids"],
 )
 async def test_ids_are_advised_only_where_they_help(act: Act, said: str, ids_help: bool) -> None:
     async with staged(act, long=1, pages=NO_TOKENIZER) as stage:

@@ -74,6 +74,7 @@ class Brittle:
     tells: bool = False
     away_s: float = 0.5
     deaths: int = 0
+    answers: int = 0
     lost: list[int] = field(default_factory=list)
     back_at: float = 0.0
 
@@ -89,9 +90,11 @@ class Brittle:
                 return reset(writer)
             writer.write(page({"tokens": [1000 + sum(word.encode()) % 29_000 for word in words] or [7]}))
         elif path == "/metrics" and self.tells:
-            writer.write(whole(200, f"process_start_time_seconds {1000 + self.deaths}\n".encode()))
+            counted = f"vllm:request_success_total {self.answers}\n"
+            writer.write(whole(200, f"process_start_time_seconds {1000 + self.deaths}\n{counted}".encode()))
         elif path == "/v1/completions":
             asked = json.loads(content)
+            self.answers += 1
             number = len(asked["prompt"].split() if isinstance(asked["prompt"], str) else asked["prompt"])
             if asked.get("stream"):
                 writer.write(SSE_HEAD + b"".join(map(chunk, events(asked, number))) + b"0\r\n\r\n")
@@ -105,7 +108,7 @@ class Brittle:
     def _lose(self, words: int) -> None:
         self.lost.append(words)
         if self.dies:
-            self.deaths += 1
+            self.deaths, self.answers = self.deaths + 1, 0
             self.back_at = time.monotonic() + self.away_s
 
 

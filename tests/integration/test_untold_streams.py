@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -27,27 +28,32 @@ pytestmark = [pytest.mark.anyio, pytest.mark.timeout(60)]
 CUT = 1_500
 
 
-async def cutting(writer: Writer, asked: Mapping[str, Any]) -> None:
+NOTHING = b"{}"
+ZEROS = b'{"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}'
+
+
+async def cutting(writer: Writer, asked: Mapping[str, Any], usage: bytes = NOTHING) -> None:
     """Reads so many tokens, whatever is sent, and says so in whole answers alone."""
     if asked.get("stream"):
         *tokens, _usage, done = events(asked)
-        last = b'data: {"choices": [{"text": "", "finish_reason": "length"}]}\n\n'
+        last = b'data: {"choices": [{"text": "", "finish_reason": "length"}], "usage": ' + usage + b"}\n\n"
         writer.write(SSE_HEAD + b"".join(map(chunk, [*tokens, last, done])) + b"0\r\n\r\n")
     else:
         writer.write(page(body(asked, prompt_tokens=min(len(asked["prompt"]), CUT))))
 
 
-async def swept(folder: Path, heard: list[Event]) -> Result:
-    async with staged(cutting, long=1) as stage:
+async def swept(folder: Path, heard: list[Event], usage: bytes = NOTHING) -> Result:
+    async with staged(partial(cutting, usage=usage), long=1) as stage:
         flags = CommonFlags(url=stage.url, db=folder / "runs.db", output_tokens=8, timeout_s=20.0, seed=1)
         async with session.opened(flags, pace=QUICK, sample_s=0.05) as opened:
             asked = questions.Asked("sweep", questions.to_sweep(opened, [1_000, 2_000], (), keep_going=True))
             return await opened.run("sweep", asked, [heard.append], anyio.Event())
 
 
-async def test_a_prompt_that_is_cut_in_silence_is_found_by_whole_answers(tmp_path: Path) -> None:
+@pytest.mark.parametrize("usage", [NOTHING, ZEROS])
+async def test_a_prompt_that_is_cut_in_silence_is_found_by_whole_answers(usage: bytes, tmp_path: Path) -> None:
     heard: list[Event] = []
-    result = await swept(tmp_path, heard)
+    result = await swept(tmp_path, heard, usage)
     shown = [(seen.spec.length, seen.spec.stream, seen.outcome) for seen in result.observations]
     assert shown == [
         (64, True, Outcome.PASS),

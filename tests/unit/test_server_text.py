@@ -10,8 +10,10 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
+import anyio
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -24,12 +26,14 @@ from targets import bodies, proxies, refusals
 from targets.address import parse
 from targets.answer import Answer
 from targets.base import Fault, Generation, Prompt, Reply, ServerError
+from targets.detect import detect
 from targets.errors import TargetUnusable
 from targets.exchange import Exchange, Fetched
 from targets.faults import words_of
 from targets.metric_names import NAMES
 from targets.metrics import scrape
-from targets.scout import choose, entries, limits_of, refuse_unusable
+from targets.openai import OpenAITarget
+from targets.scout import MODELS, Scout, choose, entries, limits_of, refuse_unusable
 from targets.scrape import restarted, went_on
 from targets.sim.rules import BadRule, Condition
 from targets.sim.strict import BadWorld
@@ -72,6 +76,14 @@ FIELDS = st.sampled_from(
         "draft_n_accepted",
         "predicted_n",
         "index",
+        "name",
+        "model",
+        "models",
+        "meta",
+        "n_ctx",
+        "context_length",
+        "default_generation_settings",
+        "version",
     ]
 )
 JSON = st.recursive(
@@ -258,6 +270,39 @@ def test_surveys(status: int | None, body: str, headers: dict[str, str], fault: 
     got = Fetched(status, headers, body.encode(errors="replace"), fault, words_of(ValueError(body)))
     with only(TargetUnusable):
         refuse_unusable(got, parse("http://h"), DIALECTS["vllm"])
+
+
+@dataclass(frozen=True)
+class Pages:
+    """Stands where the HTTP client does: each path answers the same JSON, but that of the models."""
+
+    models: Any
+    others: Any
+
+    async def fetch(self, _method: str, url: str, **_asked: object) -> Fetched:
+        return Fetched(200, {}, json.dumps(self.models if url.endswith(MODELS) else self.others).encode())
+
+
+ENTRIES = st.lists(st.dictionaries(FIELDS, JSON, max_size=4) | JSON, max_size=3)
+LISTED = ENTRIES.map(lambda items: {"data": items, "models": items})
+
+
+@given(LISTED, JSON | LISTED, st.sampled_from(sorted(DIALECTS)))
+@example({"data": [{"id": "m", "name": ["m"], "meta": {"n_ctx": 1}}]}, None, "llamacpp")
+@example({"data": [{"id": "m"}]}, {"models": [{"model": {"path": "m"}, "context_length": 1}]}, "ollama")
+def test_surveys_of_foreign_values(models: Any, others: Any, dialect: str) -> None:
+    """Any value may stand at any place of any page that a survey reads."""
+    listed = [{"id": "m", **item} if isinstance(item, dict) else item for item in models["data"]]
+    pages: Any = Pages({**models, "data": listed}, others)
+    address = parse("http://h")
+
+    async def survey() -> None:
+        await detect(Scout(pages, address))
+        with only(TargetUnusable):
+            seen = await OpenAITarget(pages, address, DIALECTS[dialect]).survey()
+            assert all(0 < limit < MOST for limit in seen.limits.values())
+
+    anyio.run(survey)
 
 
 @given(st.text(max_size=60) | NASTY | TEXT)

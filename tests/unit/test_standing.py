@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fuzzer.model import Baseline, Observation, Outcome, ProbeSpec, Role
-from fuzzer.standing import Standing
+from fuzzer.standing import Standing, unseen_output
 
 TEXT = Baseline()
 
@@ -38,6 +38,14 @@ def test_the_offset_is_learnt_again_at_lo_and_nowhere_else_and_is_the_least() ->
     assert short.after(seen(8005, sent_tokens=8000, role=Role.LO)).offset("ids") == 1
     assert short.after(seen(8000, sent_tokens=8000, role=Role.LO)).offset("ids") == 0
     assert short.after(seen(8002, sent_tokens=8000)).offset("ids") == 1
+
+
+def test_the_shortest_prompt_that_was_counted_is_kept() -> None:
+    standing = Standing()
+    assert standing.shortest("ids") is None
+    for length in (200, 64, 8_000):
+        standing = standing.after(seen(length + 36, sent_tokens=length, role=Role.BASELINE))
+    assert (standing.shortest("ids"), standing.shortest("chat")) == ((64, 100), None)
 
 
 def test_a_death_begins_a_new_life_whose_first_probe_is_fresh() -> None:
@@ -85,6 +93,20 @@ def test_the_deadline_follows_the_longest_shorter_pass() -> None:
     assert standing.deadline_s(100_000, 600) == 60.0  # never under a minute
     assert standing.deadline_s(200_000, 30) == 30  # never over --timeout
     assert standing.deadline_s(50_000, 600) == 600  # nothing shorter to learn from
+
+
+def whole(output: int, duration_s: float, *, stream: bool = False) -> Observation:
+    known = seen(1_000, duration_s=duration_s)
+    return replace(known, spec=replace(known.spec, output_tokens=output, stream=stream), completion_tokens=output)
+
+
+def test_where_nothing_streams_the_deadline_follows_the_output_too() -> None:
+    standing = Standing().after(whole(100, 1.0, stream=True))
+    assert standing.deadline_s(1_000, 600) == 60.0
+    assert standing.deadline_s(1_000, 600, unseen_output(whole(50, 0.0).spec)) == 600  # no whole answer yet
+    standing = standing.after(whole(50, 5.0)).after(whole(200, 8.0))
+    assert standing.deadline_s(1_000, 600, 400) == 400.0
+    assert standing.deadline_s(1_000, 600, unseen_output(whole(400, 0.0, stream=True).spec)) == 80.0
 
 
 def test_a_pass_in_company_tells_how_long_so_many_tokens_take() -> None:

@@ -333,3 +333,19 @@ def test_content_may_come_in_parts() -> None:
     thought = [{"type": "thinking", "thinking": [{"type": "text", "text": "so"}]}]
     called = [{"index": 0, "function": {"name": "f", "arguments": "{}"}}]
     assert read(delta(content=thought) + delta(tool_calls=called) + delta("stop") + DONE).text == "so{}"
+
+
+def test_a_count_of_nothing_is_none() -> None:
+    """Who does not count says 0 for any prompt, and for text that is there (LocalAI's streams)."""
+    zero = {"prompt_tokens": 0, "completion_tokens": 0, "prompt_tokens_details": {"cached_tokens": 0}}
+    assert read(token("a", "length", usage=zero) + DONE).usage == Usage(None, None, 0)
+    assert read(token("", "stop", usage=zero) + DONE).usage == Usage(None, 0, 0)
+    whole = {"choices": [{"text": "ab", "finish_reason": "length"}], "usage": zero}
+    assert read(json.dumps(whole).encode(), JSON).usage == Usage(None, None, 0)
+
+
+def test_a_late_zero_takes_no_count_away() -> None:
+    zero = {"prompt_tokens": 0, "completion_tokens": 0, "prompt_tokens_details": {"cached_tokens": 0}}
+    first, last = token("a", usage=USAGE), token("b", "length", usage=zero)
+    assert read(first + last + DONE).usage == Usage(20, 2, 4)
+    assert read(token("a", usage=zero) + token("b", "length", usage=USAGE) + DONE).usage == Usage(20, 2, 4)

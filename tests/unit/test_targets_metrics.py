@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fuzzer.preflight import read as company
 from targets.metrics import scrape
-from targets.scrape import DraftCounts, counted, restarted, went_on
+from targets.scrape import DraftCounts, Scrape, counted, restarted, went_on
 
 VLLM = """\
 # HELP python_gc_objects_collected_total Objects collected during gc
@@ -185,13 +187,116 @@ def test_a_counter_is_one_by_its_declaration_and_by_its_name(name: str, declared
     assert (name in seen.monotone) == monotone
 
 
+def own(start: int, more: str) -> Scrape | None:
+    """What somebody tells who has a start of his own."""
+    return scrape(f"process_start_time_seconds {start}\n{more}\n", {}, 0.0)
+
+
 def test_only_who_counts_an_engines_work_goes_on_for_it() -> None:
-    gateway, engine = (
-        scrape(f"process_start_time_seconds 7\n{more}", {}, 0.0)
-        for more in ("process_cpu_seconds_total 3", "vllm:request_success_total 3")
-    )
+    gateway, engine = own(7, "vllm:routed_total 3"), own(7, "vllm:request_success_total 3")
     assert gateway is not None
     assert engine is not None
     assert (went_on(gateway, gateway), went_on(engine, engine)) == (False, True)
     assert (counted(gateway, gateway), counted(engine, engine)) == (None, False)
     assert counted(engine, replace(engine, finished=4.0)) is True
+
+
+@pytest.mark.parametrize(
+    ("counts", "told"),
+    [
+        ("process_cpu_seconds_total", (False, 1)),  # a gateway whose worker is recycled, or one of its two
+        ("vllm:routed_total", (False, 1)),  # a router
+        ("vllm:request_success_total", (True, 2)),
+    ],
+)
+def test_only_who_counts_an_engines_work_is_restarted_or_several_for_it(counts: str, told: tuple[bool, int]) -> None:
+    first, second = own(1000, f"{counts} 9"), own(1030, f"{counts} 1")
+    seen = [look for look in (first, second) if look is not None]
+    is_restarted = any(restarted(early, late) is not None for early, late in pairwise(seen))
+    assert (is_restarted, company(seen).replicas) == told
+
+
+FLOPS = 'vllm:estimated_flops_per_gpu_total{engine="0"}'
+
+
+def page(flops: str, done: int = 3) -> Scrape:
+    seen = scrape(f"# TYPE {FLOPS.partition('{')[0]} counter\n{flops}\nvllm:request_success_total {done}\n", {}, 0.0)
+    assert seen is not None
+    return seen
+
+
+def test_a_counter_that_grows_beyond_all_sums_has_not_vanished() -> None:
+    """Operations of a model are counted too: 54e9 for each token."""
+    looks = [page(f"{FLOPS} {value}") for value in ("3.4e+14", "1.7e+15", "1.7e+300")]
+    assert [restarted(early, late) for early, late in pairwise(looks)] == [None, None]
+    assert went_on(looks[0], looks[2])
+    assert restarted(looks[2], looks[1]) == f"{FLOPS} fell from 1.7e+300 to 1.7e+15"
+
+
+@pytest.mark.parametrize("value", ["NaN", "+Inf", "1e400", "many"])
+def test_a_counter_that_stands_there_without_a_number_has_not_vanished(value: str) -> None:
+    early, late = page(f"{FLOPS} 5"), page(f"{FLOPS} {value}")
+    assert (restarted(early, late), restarted(late, early)) == (None, None)
+    assert restarted(early, page("")) == f"{FLOPS} vanished"
+
+
+def test_what_has_no_number_is_no_proof_of_life() -> None:
+    early, late = (page(f"{FLOPS} {flops}", done) for flops, done in (("5", 0), ("NaN", 0)))
+    assert (went_on(early, early), went_on(early, late)) == (True, False)
+
+
+def test_no_sum_is_told_of_numbers_too_large_or_unread() -> None:
+    for more in ("1e15", "NaN"):
+        text = f'vllm:prompt_tokens_total{{engine="0"}} 7\nvllm:prompt_tokens_total{{engine="1"}} {more}\n'
+        seen = scrape(f"{text}process_start_time_seconds {more}\n", {"process-start-time-unix": more}, 0.0)
+        assert seen is not None
+        assert (seen.prompt_tokens, dict(seen.starts)) == (None, {})
+
+
+def test_a_total_with_an_empty_priority_is_not_added_to_its_parts() -> None:
+    """SGLang schedules by priority so: one request is told twice."""
+    rows = (
+        'dp_rank="0",priority=""',
+        'dp_rank="0",priority="0"',
+        'dp_rank="1",priority=""',
+        'dp_rank="1",priority="7"',
+    )
+    page = "".join(f'sglang:num_running_reqs{{{labels},tp_rank="0"}} 1.0\n' for labels in rows)
+    total, parts = scrape(page, {}, 0.0), scrape(page.replace('priority=""', 'priority="3"'), {}, 0.0)
+    assert total is not None
+    assert parts is not None
+    assert (total.running, parts.running) == (2, 4)
+    assert scrape('sglang:num_running_reqs{a_priority="",b="0"} 1\nsglang:num_running_reqs{b="1"} 2\n', {}, 0.0) == (
+        scrape('sglang:num_running_reqs{b="2"} 3\n', {}, 0.0)
+    )
+
+
+def test_a_counter_with_an_empty_priority_is_no_total() -> None:
+    """SGLang counts there what came without one: the work of strangers who have one is beside it."""
+    page = "".join(
+        f'sglang:{name}{{priority="{priority}"}} {count}\n'
+        for name in ("num_requests_total", "prompt_tokens_total")
+        for priority, count in (("", 5), ("7", 100))
+    )
+    seen = scrape(page, {}, 0.0)
+    assert seen is not None
+    assert (seen.finished, seen.prompt_tokens) == (105, 105)
+
+
+def test_who_tells_a_kv_pool_is_an_engine_before_it_has_worked() -> None:
+    """vLLM's counters stand there with the first request only: one that dies of it is told by its start."""
+    page = 'vllm:cache_config_info{block_size="16",num_gpu_blocks="100"} 1.0\nprocess_start_time_seconds '
+    before, after = scrape(f"{page}1000\n", {}, 0.0), scrape(f"{page}1100\n", {}, 9.0)
+    assert before is not None
+    assert after is not None
+    assert restarted(before, after) == "process start went from 1000.00 to 1100.00"
+    assert went_on(before, scrape(f"{page}1000\n", {}, 9.0) or after)
+
+
+def test_of_several_pools_the_smallest_counts() -> None:
+    """Each rank of a data-parallel SGLang has one, and a request lives in one of them."""
+    page = "".join(f'sglang:max_total_num_tokens{{dp_rank="{rank}"}} {40_000 + rank}\n' for rank in range(3))
+    several, none = scrape(page, {}, 0.0), scrape("sglang:max_total_num_tokens 0\n", {}, 0.0)
+    assert several is not None
+    assert none is not None
+    assert (several.kv_tokens, none.kv_tokens) == (40_000, None)
