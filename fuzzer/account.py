@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from fuzzer.events import EngineDied
+from fuzzer.model import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -23,6 +24,8 @@ class Journal(Protocol):
     """Where it is recorded. Every call has reached the disk when it returns."""
 
     def relapsed(self, seen: Observation, relapse: Relapse, *, at_s: float, took_s: float) -> None: ...
+
+    def ended(self, seen: Observation, relapse: Relapse, *, at_s: float) -> None: ...
 
     def revived(self, seen: Observation, revival: Revival, *, at_s: float) -> None: ...
 
@@ -47,6 +50,7 @@ class Account:
     relapses: int = 0
     alone: int = 0
     sang: bool = False  # some canary of this run came back whole
+    longest_revival_s: float = 0.0  # of those that came to a good end
 
     def charge(self, observations: Iterable[Observation]) -> None:
         """The next observations, in their order."""
@@ -54,11 +58,25 @@ class Account:
             self.spent += seen.toll
             self.relapses += seen.relapses
             self.sang = self.sang or seen.sang
+            if seen.deaths:
+                self.died_at = seen.ended_s + (seen.revival_s or 0.0 if seen.relapses else 0.0)
+            if seen.revived:
+                self.longest_revival_s = max(self.longest_revival_s, seen.revival_s or 0.0)
             self.last = seen
 
     def spares(self) -> bool:
         """Can one more death be afforded?"""
         return self.spent < self.max_deaths
+
+    def helped_for_s(self) -> float | None:
+        """So long the engine that died last has been waited for, and did not come back; None: it need not be.
+
+        What nobody saw end nobody helped.
+        """
+        last = self.last
+        if last is None or not last.toll or last.outcome is Outcome.ABANDONED:
+            return None
+        return None if last.revived and last.revival_s is not None else last.revival_s or 0.0
 
     def bury(self, relapse: Relapse, took_s: float) -> bool:
         """The engine died again, `took_s` seconds into the wait for it. Can one more death be afforded?
@@ -66,6 +84,8 @@ class Account:
         Not of an engine that dies by itself, nor of one that dies of each canary, however many are left.
         """
         self.died_at = self.now()
+        if relapse.of_wedged:
+            return self._bury_wedged(relapse)
         self.spent += 1
         self.relapses += 1
         self.alone = self.alone + 1 if relapse.canary is None else 0
@@ -75,6 +95,17 @@ class Account:
             self.journal.relapsed(self.last, relapse, at_s=self.died_at, took_s=took_s)
         self.emit(EngineDied(None, None, relapse.signature, relapse.corroboration))
         return self.spares() and self.alone < MOST_ALONE and not self._is_of_canaries()
+
+    def _bury_wedged(self, relapse: Relapse) -> bool:
+        """The hang was the death of the last observation, which has paid for it: but not beside one that it had met."""
+        assert self.last is not None
+        assert self.died_at is not None
+        before = self.last
+        self.last = before.ended_by(relapse.signature)
+        self.spent += self.last.toll - before.toll
+        self.journal.ended(self.last, relapse, at_s=self.died_at)
+        self.emit(EngineDied(self.last.seq, self.last.length, relapse.signature, relapse.corroboration))
+        return True
 
     def _is_of_canaries(self) -> bool:
         return self.last is not None and self.last.may_be_of_canaries and not self.sang

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,9 @@ from fuzzer.errors import Interrupted
 from fuzzer.heed import unless
 from fuzzer.patience import Patience, outlast
 from fuzzer.prompts.recipe import Recipe
-from fuzzer.standing import in_flight
+from fuzzer.readiness import came_whole, is_still_there, meets_shut_door
+from fuzzer.recount import is_withheld
+from fuzzer.standing import in_flight, unseen_output
 from fuzzer.vitals import health_went_down, may_still_work
 from fuzzer.watch import GRACE_INTERVAL_S, TURNS, TURNS_WITHIN_S, Pulse, grace
 from targets.base import Fault
@@ -47,8 +50,7 @@ async def aftermath(
 ) -> Evidence:
     """Grace, canary and the last scrapes: whether the engine lived through it."""
     settings, target = rig.settings, rig.target
-    fine = (e.reply.complete or e.reply.stopped) and e.reply.status == 200 and e.reply.error is None
-    fine = fine or e.refusal is not None
+    fine = came_whole(e)
     tell(pulse, "grace")
     after = await rig.look(standing)
     seconds, interval = (
@@ -57,8 +59,10 @@ async def aftermath(
     polls = await grace(target, pulse, seconds=seconds, interval_s=interval)
     e = replace(e, health_after=polls, after=after, draft=e.reply.draft or drafted(e.before, after))
     listened = any(poll.status is not None for poll in e.health_during)
-    if listened and polls and polls[-1].fault is Fault.REFUSED and not fine:
-        return e  # nobody listens any more: a canary could only be refused
+    if listened and polls and polls[-1].fault is Fault.REFUSED and not fine and not e.replicas:
+        e = replace(e, settled=await rig.look(standing))
+        if not is_still_there(e):
+            return e  # nobody listens any more: a canary could only be refused
     tell(pulse, "canary")
     e = await _sung(rig, prepared, standing, e, pulse=pulse, fine=fine)
     canary = e.canary
@@ -94,11 +98,13 @@ async def _recounted(rig: Rig, e: Evidence) -> Evidence:
     """
     asked: list[Canary] = []
     counts: Mapping[int, int] = {}
+    way = (e.spec.mode, e.spec.content)
+    ground = None if rig.ground is None else max(rig.ground, e.sent_tokens)  # this one it has just answered
     with suppress(Interrupted):
-        way = (e.spec.mode, e.spec.content)
-        counts = await rig.recount.of(rig, *way, deadline_s=e.deadline_s, tell=asked.append)
+        counts = await rig.recount.of(rig, *way, ground=ground, deadline_s=e.deadline_s, tell=asked.append)
     stopped = rig.stop.is_set() and not counts
-    return replace(e, short_counts=tuple(counts.items()), recounts=tuple(asked), cancelled=stopped)
+    told, withheld = tuple(counts.items()), is_withheld(rig, ground)
+    return replace(e, short_counts=told, recounts=tuple(asked), unrecounted=withheld, cancelled=stopped)
 
 
 async def _sung(rig: Rig, prepared: Prepared, standing: Standing, e: Evidence, *, pulse: Pulse, fine: bool) -> Evidence:
@@ -107,21 +113,28 @@ async def _sung(rig: Rig, prepared: Prepared, standing: Standing, e: Evidence, *
     What went well is not lost to an interrupt before its first canary was given up on, or turned away.
     """
     spec, settings = prepared.spec, rig.settings
-    deadline_s, yardstick = standing.deadline_s(in_flight(spec), settings.timeout_s), rig.yardstick(spec, standing)
+    deadline_s = standing.deadline_s(in_flight(spec), settings.timeout_s, unseen_output(spec))
+    yardstick = rig.yardstick(spec, standing)
     head = f"canary/{prepared.seq}"
     recipe = Recipe(spec.mode, TOKENS_IN, standing.canary_content(spec), str(settings.seed), head)
     first: Canary | None = None
     if fine or not may_still_work(e):
         first = await sing(rig.target, rig.prompts, recipe, deadline_s, yardstick)
+        if first.fault == Fault.REFUSED:
+            e = replace(e, settled=await rig.look(standing))
         is_asked_again = first.turned_away or (fine and first.given_up_on)
-        if not is_asked_again or health_went_down(e) is not None:
+        if not meets_shut_door(e, first) and (not is_asked_again or health_went_down(e) is not None):
             return replace(e, canary=first)
     asked: list[Canary] = []
-    patience = Patience(deadline_s, settings.timeout_s, _left_s(settings, standing, spec, pulse))
+    left_s = _left_s(settings, standing, spec, pulse)
+    patience = Patience(deadline_s, settings.timeout_s, left_s, meets_door=partial(meets_shut_door, e))
     with suppress(Interrupted):
-        canary = await outlast(
-            rig.target, rig.prompts, recipe, patience, yardstick, first=first, stop=rig.stop, tell=asked.append
-        )
+        ask = partial(outlast, rig.target, rig.prompts, yardstick=yardstick, stop=rig.stop, tell=asked.append)
+        canary = await ask(recipe, patience, first=first)
+        if canary.fault == Fault.REFUSED and e.settled is None:  # only now is it to be known whether that is a door
+            e = replace(e, settled=await rig.look(standing))
+            patience.meets_door = partial(meets_shut_door, e)
+            canary = await ask(replace(recipe, head=f"{head}/door"), patience, first=canary)
         return replace(e, canary=canary, drained=tuple(asked), ran_out=patience.ran_out)
     return replace(e, drained=tuple(asked), cancelled=True)
 

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from fuzzer.rig import Rig
     from fuzzer.standing import Standing
 
+LONG_WAIT_S = 5.0  # a wait that whoever looks on wants to be told of, and in which an idle engine may be put away
+UNKNOWN_LOAD_S = 120.0  # what a start may take where none was waited out yet
 SAME_WINDOW = 0.05  # a limit that is fitted to the memory that is free moves a little with each start
 
 
@@ -64,36 +66,68 @@ class Comeback:
         """
         vigil = Vigil(self.lives.known, ended=True, wary=self.account.relapses, unsung=not self.account.sang)
         head = f"resume/{standing.last_seq}"
-        revival = await self._revive(spec, head, vigil, standing, needs_help=False)
+        revival = await self._revive(spec, head, vigil, standing, patience_s=self._patience_s())
         if self.rig.stop.is_set():
             raise Interrupted(self.run)
         if not revival.came_back:
             raise TargetLost(self._gone(revival))
+        await self._space()
         return self.account.settle(revival) if revival.relapses else None
 
     async def after(self, seen: Observation, evidence: Evidence, standing: Standing) -> Observation:
         """After a probe that left nobody to ask: the observation with what its revival took."""
         began = self.now()
-        vigil = Vigil(evidence.before, ended=seen.deaths > 0, wary=self.account.relapses, unsung=not self.account.sang)
+        vigil = Vigil(
+            evidence.before,
+            ended=seen.deaths > 0,
+            wary=self.account.relapses,
+            unsung=not self.account.sang,
+            wedged=seen.ends_late and self.rig.settings.on_death is None,  # else it is we who end it
+        )
         revival = await self._revive(seen.spec, str(seen.seq), vigil, standing)
-        waited_s = self.now() - began  # also for the spacing of deaths, which the next probe's begin depends on
         counted = seen.deaths > 0 or seen.wedged  # else whoever is there now is compared with whom we knew
         if counted and (revival.relapses or not self.lives.is_told(evidence)):
             self.lives.known = revival.born or await scrape(self.rig.target)
         if self.rig.stop.is_set() and not revival.came_back:
             raise Interrupted(self.run)
+        if revival.came_back:
+            await self._space()
+        waited_s = self.now() - began  # also for the spacing of deaths, which the next probe's begin depends on
         seen = self.account.settle(revival, waited_s)
         if seen.revived:
             await self._compare()
         return seen
 
-    async def pause(self, seconds: float) -> None:
-        """Let so many seconds pass."""
+    async def pause(self, seconds: float, standing: Standing) -> None:
+        """Let so many seconds pass. An engine that was put away meanwhile, as idle ones are, died of nothing."""
+        left = await self.rig.look(standing) if seconds >= LONG_WAIT_S else None
+        await self._sleep(seconds)
+        if left is not None:
+            why = self.lives.waited(left, await self.rig.look(standing))
+            if why is not None:
+                text = f"the engine was restarted while we waited and asked nothing ({why}); it counts as no death"
+                self.emit(Note(text))
+                self.journal.note(text, self.now())
+
+    async def _space(self) -> None:
+        """Keep the least time between two deaths. What dies meanwhile may die of the last one: that is not excused."""
+        if self.account.died_at is not None:
+            await self._sleep(self.rig.settings.death_spacing_s - (self.now() - self.account.died_at))
+
+    async def _sleep(self, seconds: float) -> None:
         if seconds > 0:
             with anyio.move_on_after(seconds):
                 await self.rig.stop.wait()
         if self.rig.stop.is_set():
             raise Interrupted(self.run)
+
+    def _patience_s(self) -> float:
+        """How long an engine that an earlier session helped may still take before it is helped again."""
+        waited_s = self.account.helped_for_s()
+        if waited_s is None:
+            return 0.0
+        longest_s = self.account.longest_revival_s or UNKNOWN_LOAD_S
+        return max(0.0, min(longest_s, self.rig.settings.revival_timeout_s / 2) - waited_s)
 
     async def _revive(
         self,
@@ -102,13 +136,13 @@ class Comeback:
         vigil: Vigil,
         standing: Standing,
         *,
-        needs_help: bool = True,
+        patience_s: float | None = None,
     ) -> Revival:
         def tell(took_s: float, words: str) -> None:
             self.emit(Reviving(took_s, words))
 
         revival = await revive(
-            self.rig, spec, head, tell, vigil, needs_help=needs_help, standing=standing, bury=self.account.bury
+            self.rig, spec, head, tell, vigil, patience_s=patience_s, standing=standing, bury=self.account.bury
         )
         if revival.said:
             self.emit(Note(revival.said, hint="check the command of --on-death", level="warning"))
@@ -116,8 +150,6 @@ class Comeback:
             self._note(f"somebody answers in the engine's place and does not serve: {revival.instead}")
         if revival.came_back:
             self.emit(Revived(revival.took_s))
-            if self.account.died_at is not None:
-                await self.pause(self.rig.settings.death_spacing_s - (self.now() - self.account.died_at))
         return revival
 
     async def _compare(self) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 from fuzzer import comeback
 from fuzzer.account import Account
 from fuzzer.aftermath import look_again
-from fuzzer.comeback import Comeback
+from fuzzer.comeback import LONG_WAIT_S, Comeback
 from fuzzer.errors import Interrupted
 from fuzzer.events import EngineDied, Event, Note, ProbeEnded, ProbeProgress, ProbeStarted, Replayed
 from fuzzer.finding import Finding
@@ -30,7 +30,7 @@ from fuzzer.poison import with_poison
 from fuzzer.probe import gather, gather_unsent
 from fuzzer.prompts.errors import TokenizerLost
 from fuzzer.rig import Prepared, prepare, unsent
-from fuzzer.standing import Standing, in_flight
+from fuzzer.standing import Standing, in_flight, unseen_output
 from fuzzer.untokenized import Untokenized
 from targets.scrape import Scrape
 
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 UNCOUNTED = (
     "the metrics do not count what is answered here: they are another engine's, a proxy's or a cache's, and no evidence"
 )
-LONG_WAIT_S = 5.0  # a wait that whoever looks on wants to be told of
 Turn = Callable[[ProbeSpec], AbstractAsyncContextManager[None]]
 
 
@@ -127,6 +126,7 @@ class Driver:
                     recorded = [*recorded[:-1], last]
                     self.standing = reduce(Standing.after, recorded, began)
                     plan, spec = self._replay(make_plan, recorded)
+                self.standing = replace(self.standing, served=True)  # a canary sang just now
             await self._mark()
             while True:
                 async with self.turn(spec):
@@ -159,12 +159,12 @@ class Driver:
         """One probe from intent to observation, with the engine serving again at its end where it can."""
         if spec.wait_s >= LONG_WAIT_S:
             self.emit(Note(f"waits {spec.wait_s:.0f} s before {spec.length} tokens: {spec.reason}"))
-        await self._comeback.pause(spec.wait_s)
+        await self._comeback.pause(spec.wait_s, self.standing)
         seq = self.standing.last_seq + 1
         prepared, instead = await self._prepare(spec, seq)
         started_s = self.now()
         self.journal.intend(prepared, started_s)
-        deadline_s = self.standing.deadline_s(in_flight(spec), self.rig.settings.timeout_s)
+        deadline_s = self.standing.deadline_s(in_flight(spec), self.rig.settings.timeout_s, unseen_output(spec))
         self.emit(ProbeStarted(seq, spec, deadline_s, leaves=instead is None))
         evidence, verdict = await self._ask(prepared, instead)
         verdict = self._with_unseen_deaths(verdict, evidence)
@@ -266,8 +266,10 @@ class Driver:
 
 def _needs_revival(seen: Observation, *, helped: bool) -> bool:
     """True where the next probe would find nobody. After a probe that is the last one there is no next; but the engine
-    is `helped` back after it too, where we were told how.
+    is `helped` back after it too, where we were told how. A way that is shut for another reason ends the run at once.
     """
+    if seen.unusable:
+        return False
     if not helped and seen.spec.role in {Role.OVER_LIMIT, Role.SINGLE} and seen.outcome.is_evidence:
         return False
     return seen.deaths > 0 or seen.wedged or seen.outcome is Outcome.ABANDONED

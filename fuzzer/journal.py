@@ -101,6 +101,12 @@ class StoreJournal:
             if relapse.canary is not None:
                 self.store.canary(self.run, relapse.canary, at_s=at_s, purpose="revival", seq=seen.seq)
 
+    def ended(self, seen: Observation, relapse: Relapse, *, at_s: float) -> None:
+        """What `seen` had made hang is dead: it died of that."""
+        self.store.death(
+            self.run, seen.seq, at_s=at_s, corroboration=relapse.corroboration, signature=relapse.signature
+        )
+
     def revived(self, seen: Observation, revival: Revival, *, at_s: float) -> None:
         """How the wait ended; `seen` is the observation that has it now."""
         with self.store.together():

@@ -72,6 +72,18 @@ class Lives:
         """A probe has looked."""
         self.known = evidence.settled or evidence.after or self.known
 
+    def waited(self, left: Scrape, now: Scrape | None) -> str | None:
+        """We waited, with nothing in flight. What shows that the engine is another one since; it is known from now on.
+
+        Whoever was another one before we began to wait is not excused.
+        """
+        if self.replicas or (self.known is not None and restarted(self.known, left) is not None):
+            return None
+        why = None if now is None else restarted(left, now)
+        if why is not None or now is None:
+            self.known = now
+        return why
+
     def with_unseen_deaths(self, verdict: Verdict, evidence: Evidence) -> tuple[Verdict, str | None]:
         """The verdict with a death that came before its probe, which is nobody's; and what shows it.
 

@@ -221,6 +221,14 @@ class Observation:
         return self.blames is not None
 
     @property
+    def ends_late(self) -> bool:
+        """Is the end of its engine, where it is seen while that is waited for, its own death? A hang has no other end.
+
+        What was answered, in error or poisoned, has shown what it was; whoever ends such an engine may be an operator.
+        """
+        return self.wedged and self.outcome is Outcome.HANG
+
+    @property
     def sang(self) -> bool:
         """Did a canary come back whole after it, be it of an engine that had to revive first?"""
         if self.deaths or self.wedged or self.outcome is Outcome.ABANDONED:
@@ -239,6 +247,17 @@ class Observation:
     def relapsed(self, relapses: int) -> Observation:
         """The same with so many relapses in all."""
         return replace(self, deaths=self.deaths - self.relapses + relapses, relapses=relapses)
+
+    def ended_by(self, why: str) -> Observation:
+        """The same of an engine that hung, and whose end was seen while it was waited for: it is a death of this one.
+
+        A wedge was paid for already.
+        """
+        told = f"{self.reason}; then {why}"
+        proven = Corroboration.PROVEN
+        return replace(
+            self, outcome=Outcome.DEATH, reason=told, corroboration=proven, deaths=self.deaths + 1, blames="this"
+        )
 
     @property
     def over_s(self) -> float:

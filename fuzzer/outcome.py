@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fuzzer import noevidence, unheard, way
+from fuzzer import noevidence, unheard, units, way
 from fuzzer.answered import answered
 from fuzzer.evidence import Verdict
 from fuzzer.model import WELL, Corroboration, Outcome
+from fuzzer.readiness import is_still_there
 from fuzzer.song import canary_fails, canary_hangs, describe_canary, serves, turned_away
 from fuzzer.vitals import (
     came_late,
@@ -23,17 +24,16 @@ from fuzzer.vitals import (
     silent_before,
     survival_proof,
 )
-from fuzzer.wording import names_one_of, refuses_by_failure, says_dead, tells_of_length, tells_of_tokens, words
+from fuzzer.wording import refuses_by_failure, says_dead, tells_of_length, words
+from targets.failures import gives_up
 from targets.gateways import asked_again
 from targets.proxies import is_engines_shape
-from targets.refusals import names_a_rate, names_characters
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fuzzer.evidence import Evidence
 
-_BLAMES_THE_REQUEST = {400, 413, 422}
 _NOT_OF_LENGTH = {424, 429}
 
 
@@ -89,9 +89,9 @@ def _is_kept_out(e: Evidence) -> bool:
 
 
 def _refused(e: Evidence) -> Verdict | None:
-    if e.refusal is None:
+    if (said := units.refused_for_length(e)) is None:
         return None
-    reason = f"refused for its length: {e.refusal.message}"
+    reason = f"refused for its length: {said}"
     return _aftermath(e, "a clean refusal") or Verdict(Outcome.REJECTED, reason)
 
 
@@ -143,47 +143,13 @@ def _unknown_words(e: Evidence) -> Verdict | None:
         return None
     if (after := _aftermath(e, f"HTTP {status}")) is not None:
         return after
-    if (step := _beside_the_length(e)) is not None:
+    if (step := units.beside_the_length(e)) is not None:
         return Verdict(Outcome.INFRA, _what_failed(e), next_step=step)
-    if not _may_name_a_limit(e):
+    if not units.may_name_a_limit(e):
         return None
     if not tells_of_length(e.reply) and (late := came_late(e)) is not None:
         return _death(f"{_what_failed(e)}; {late}", Corroboration.PRESUMED)
     return Verdict(Outcome.REJECTED, f"refused where the same request passed shorter: {_what_failed(e)}")
-
-
-def _beside_the_length(e: Evidence) -> str | None:
-    """What to do about a 4xx that is not about a length in tokens, or None where it may be."""
-    if e.baseline is None:
-        streams = "stream_options" in words(e.reply)
-        return way.NO_STREAM_OPTIONS if streams else way.NOT_TAKEN
-    if names_a_rate(e.reply):
-        return "raise the limit on tokens per minute, or ask the engine itself by its own --url"
-    if names_characters(e.reply):
-        return "it is a limit on characters, not on tokens: raise it, or ask the engine itself by its own --url"
-    if e.reply.status not in _BLAMES_THE_REQUEST:
-        return "the target, or somebody before it, does not take a request of this length: see its log"
-    return way.FOR_ITS_SIZE if _may_be_of_bytes(e) else None
-
-
-def _may_be_of_bytes(e: Evidence) -> bool:
-    """It comes in no engine's shape and names no tokens, where nothing that is advertised was passed."""
-    if e.reply.error is not None or tells_of_tokens(e.reply):
-        return False
-    return e.limit is None or (_has_room(e) and tells_of_length(e.reply))
-
-
-def _may_name_a_limit(e: Evidence) -> bool:
-    """Past a limit that is advertised any words will do, and within it none that only name tokens."""
-    length = e.sent_tokens + (e.offset or 0)
-    if tells_of_length(e.reply) or names_one_of(e.reply, {length, length + e.spec.output_tokens}):
-        return True
-    return not _has_room(e) if e.limit is not None else tells_of_tokens(e.reply)
-
-
-def _has_room(e: Evidence) -> bool:
-    """True where the target advertises a limit that this prompt and its output stay within."""
-    return e.limit is not None and e.sent_tokens + (e.offset or 0) + e.spec.output_tokens <= e.limit
 
 
 def _by_a_clock(e: Evidence) -> Verdict | None:
@@ -198,6 +164,10 @@ def _failed(e: Evidence) -> Verdict:
     what = _what_failed(e)
     if (died := death_proof(e)) is not None:
         return _death(f"{what}; {died}", Corroboration.PROVEN)
+    gone = line_was_lost(e) or says_dead(e.reply)
+    if canary_hangs(e) and e.canary is not None and is_still_there(e) and not gone:
+        reason = f"{what}; the same process is there, and {describe_canary(e.canary)}"
+        return Verdict(Outcome.HANG, reason, wedged=True)
     if not serves(e) and not turned_away(e):
         after = describe_canary(e.canary) if e.canary else "no canary was sent"
         return _death(f"{what}; {after}", Corroboration.PRESUMED)
@@ -214,7 +184,7 @@ def _failed(e: Evidence) -> Verdict:
 def _looks_like_a_death(e: Evidence) -> bool:
     reply = e.reply
     upstream = e.proxy is not None and e.proxy.kind == "upstream-lost"
-    relayed = reply.status in way.LOST_STATUS and not is_engines_shape(reply.error)
+    relayed = reply.status in way.LOST_STATUS and not is_engines_shape(reply.error) and not gives_up(words(reply))
     hidden = noevidence.may_hide_a_death(e)
     return line_was_lost(e) or upstream or relayed or hidden or says_dead(reply) or health_went_down(e) is not None
 

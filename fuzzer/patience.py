@@ -70,14 +70,15 @@ class Patience:
     """The time that canaries have after one probe.
 
     One that is given up on waits in the engine's own queue: it is asked again for as long as one that hangs would be
-    waited for, `deadline_s` seconds in all. One that is turned away is for `door_s` at most, and for the longest wait
-    that was named. Nobody is asked again when `most_s` are over; `ran_out` tells of that. Invariant: whoever is let in
-    at last has the whole `deadline_s`, however long he stood at the door.
+    waited for, `deadline_s` seconds in all. One that is turned away, or `meets_door` that is shut, is for `door_s` at
+    most, and for the longest wait that was named. Nobody is asked again when `most_s` are over; `ran_out` tells that.
+    Invariant: whoever is let in at last has the whole `deadline_s`, however long he stood at the door.
     """
 
     deadline_s: float
     door_s: float
     most_s: float = inf
+    meets_door: Callable[[Canary], bool] = lambda _canary: False
     named_s: float = 0.0
     ran_out: bool = False
     clock: Callable[[], float] = time.monotonic
@@ -95,13 +96,14 @@ class Patience:
     def pause_s(self, canary: Canary) -> float | None:
         """Seconds until it is asked again; None where it has decided, or where there is no time to."""
         named_s = canary.wait_s or 0.0
-        if not (canary.given_up_on or canary.turned_away) or named_s > LONGEST_NAMED_WAIT_S:
+        is_at_the_door = canary.turned_away or self.meets_door(canary)
+        if not (canary.given_up_on or is_at_the_door) or named_s > LONGEST_NAMED_WAIT_S:
             return None
         self.named_s = max(self.named_s, named_s)
         pause_s = max(self.interval_s - canary.duration_s, named_s, 0.0)
         self.interval_s = min(2 * self.interval_s, LONGEST_INTERVAL_S)
         again = self.clock() + pause_s
-        if canary.turned_away:
+        if is_at_the_door:
             self._queued, until = again, self._began + min(self.door_s, TURNED_AWAY_S) + self.named_s
         else:
             until = self._queued + self.deadline_s

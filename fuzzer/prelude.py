@@ -61,7 +61,8 @@ class Prelude:
         after = await scrape(self.target) if self.before is not None else None
         e = Evidence(NO_PROBE, reply, 0, health_after=polls, before=self.before, after=after)
         proof = death_proof(e)
-        away = line_was_lost(e) and not (polls and polls[-1].ok)
+        heard = [poll for poll in polls if not poll.turned_away]
+        away = line_was_lost(e) and (not polls or (bool(heard) and not heard[-1].ok))
         if proof is None and not away:
             return None
         known = Corroboration.PRESUMED if proof is None else Corroboration.PROVEN

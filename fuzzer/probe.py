@@ -15,7 +15,7 @@ import anyio
 from fuzzer.aftermath import aftermath
 from fuzzer.companions import Company, accompany
 from fuzzer.evidence import Evidence
-from fuzzer.standing import in_flight
+from fuzzer.standing import in_flight, unseen_output
 from fuzzer.watch import Pulse, poll_health, watch
 from targets.base import Fault, Reply
 from targets.exchange import Upload
@@ -32,7 +32,7 @@ SUPERVISE_INTERVAL_S = 0.05
 async def gather(rig: Rig, prepared: Prepared, standing: Standing, tell: Callable[[Pulse, str], None]) -> Evidence:
     """Send the probe and observe it to the end of its grace and canary. `tell(pulse, phase)` is called now and then."""
     spec, settings = prepared.spec, rig.settings
-    deadline_s = standing.deadline_s(in_flight(spec), settings.timeout_s)
+    deadline_s = standing.deadline_s(in_flight(spec), settings.timeout_s, unseen_output(spec))
     pulse = Pulse(time.monotonic())
     pulse.health.append(await poll_health(rig.target, pulse))
     pulse.began, pulse.progress_at, pulse.known = time.monotonic(), 0.0, prepared.before
@@ -43,6 +43,7 @@ async def gather(rig: Rig, prepared: Prepared, standing: Standing, tell: Callabl
         reply=reply,
         sent_tokens=prepared.sent_tokens,
         offset=standing.offset(spec.mode),
+        shortest=standing.shortest(spec.mode),
         estimated=prepared.generation.prompt.estimated,
         resent=rig.again is not None,
         refusal=rig.target.refusal(reply),
@@ -73,7 +74,7 @@ async def gather(rig: Rig, prepared: Prepared, standing: Standing, tell: Callabl
         away_s=pulse.away_s,
         slowest_canary_s=standing.slowest_canary_s,
         slowest_pass_s=standing.slowest_pass_s,
-        predicted_s=standing.predicted_s(in_flight(spec)),
+        predicted_s=standing.predicted_s(in_flight(spec), unseen_output(spec)),
         recent_cuts_s=standing.cuts_s,
         cut_lengths=standing.cut_lengths,
     )

@@ -28,11 +28,16 @@ class Recount:
     def __init__(self) -> None:
         self._known: dict[tuple[Mode, str], dict[int, int]] = {}
 
-    async def of(self, rig: Rig, mode: Mode, content: str, *, deadline_s: float, tell: Tell) -> Mapping[int, int]:
+    async def of(
+        self, rig: Rig, mode: Mode, content: str, *, ground: int | None, deadline_s: float, tell: Tell
+    ) -> Mapping[int, int]:
         """Tokens sent -> tokens counted, without those that were not answered, each within a minute, or not counted.
 
-        `tell` hears of each that is sent. Raises Interrupted where the run is stopped meanwhile.
+        Where no death is allowed, none that is longer than `ground` is sent. `tell` hears of each that is. Raises
+        Interrupted where the run is stopped meanwhile.
         """
+        if is_withheld(rig, ground):
+            return {}  # they tell nothing one by one
         if (mode, content) not in self._known:
             lengths = {length: Recipe(mode, length, content, head=f"recount/{length}") for length in SHORT_LENGTHS}
             counts = {n: await _count(rig, recipe, deadline_s, tell) for n, recipe in lengths.items()}
@@ -41,6 +46,11 @@ class Recount:
                 return told  # the engine may only have been away
             self._known[mode, content] = told
         return self._known[mode, content]
+
+
+def is_withheld(rig: Rig, ground: int | None) -> bool:
+    """Are the short prompts longer than what may be sent where no death is allowed?"""
+    return rig.settings.max_deaths == 0 and ground is not None and ground < max(SHORT_LENGTHS)
 
 
 async def _count(rig: Rig, recipe: Recipe, deadline_s: float, tell: Tell) -> int | None:

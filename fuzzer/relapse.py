@@ -35,11 +35,12 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Relapse:
-    """One more death. `canary` is what was asked of that life last."""
+    """One more death. `canary` is what was asked of that life last. `of_wedged`: it is the end of the one that hung."""
 
     corroboration: Corroboration
     signature: str
     canary: Canary | None = None
+    of_wedged: bool = False
 
 
 @dataclass(slots=True)
@@ -47,7 +48,8 @@ class Vigil:
     """What is known of the engine's lives since one ended.
 
     `died` is the last look at a life whose end is counted elsewhere; `ended` is True where that end was seen, so that
-    whatever goes now is another life. `wary`: so many relapses were seen in earlier waits. `unsung`: no canary of the
+    whatever goes now is another life. `wedged`: that life hung, and its end is counted here, once another one shows
+    that it ended. `wary`: so many relapses were seen in earlier waits. `unsung`: no canary of the
     run ever came back whole, so that it may be what kills. `born` is the first look at the life that is there now.
     `lost`: so many canaries were lost under green health where nothing tells whether a life was.
     """
@@ -56,6 +58,7 @@ class Vigil:
     ended: bool
     wary: int = 0
     unsung: bool = False
+    wedged: bool = False
     born: Scrape | None = None
     relapses: int = 0
     lost: int = 0
@@ -68,8 +71,11 @@ class Vigil:
 
     def see(self, look: Look) -> Relapse | None:
         """Take one more look: the death that it shows, or None."""
-        relapse = self._relapse(look)
-        if relapse is not None:
+        end = self._end_of_the_wedged(look)
+        relapse = None if end is not None else self._relapse(look)
+        if end is not None:
+            self.wedged, self.ended, self._has_sung = False, True, False
+        elif relapse is not None:
             self.relapses += 1
             self.died, self.born, self.ended, self._well_since_s = self.born or self.died, None, True, None
             self._was_down = self._has_sung = False
@@ -82,10 +88,10 @@ class Vigil:
             self._well_since_s = None
         elif self._well_since_s is None:
             self._well_since_s = look.at_s
-        self._was_down = self._was_down or not look.health.ok
+        self._was_down = self._was_down or _says_no(look.health)
         self._was_well, self._was_refused = look.health.ok, look.health.fault is Fault.REFUSED
         self._canary = None
-        return relapse
+        return end or relapse
 
     def sang(self, canary: Canary) -> None:
         """What came of a canary that was sent after the last look."""
@@ -107,6 +113,13 @@ class Vigil:
             return self.ended
         return restarted(self.died, scrape) is not None
 
+    def _end_of_the_wedged(self, look: Look) -> Relapse | None:
+        """A supervisor, or its own watchdog, killed it late. A canary that was cut is no proof of that."""
+        if not self.wedged or self.died is None or look.scrape is None:
+            return None
+        why = restarted(self.died, look.scrape)
+        return None if why is None else Relapse(Corroboration.PROVEN, why, of_wedged=True)
+
     def _may_have_cost_a_life(self, look: Look) -> bool:
         well = self._was_well and look.health.ok and look.scrape is None
         return well and self._canary is not None and _is_lost(self._canary)
@@ -124,7 +137,7 @@ class Vigil:
         was_lost = _is_lost(canary) or (_is_failed(canary) and _went_down(look.health))
         # Health that always says yes says nothing: then the dead one that answers is no new life.
         is_cut = self.unsung and canary.fault in {Fault.RESET, Fault.CUT}
-        is_known = self.born is not None or self._has_sung or self._was_down or not look.health.ok or is_cut
+        is_known = self.born is not None or self._has_sung or self._was_down or _says_no(look.health) or is_cut
         if (is_a_life and is_known and self._was_well and was_lost) or (self._was_refused and _says_it_died(canary)):
             refused = look.health.fault is Fault.REFUSED
             return Relapse(Corroboration.PROVEN if refused else Corroboration.PRESUMED, _words(canary), canary)
@@ -148,7 +161,12 @@ def _is_failed(canary: Canary) -> bool:
 
 
 def _went_down(health: Health) -> bool:
-    return not health.ok and health.fault is not Fault.TIMEOUT
+    return _says_no(health) and health.fault is not Fault.TIMEOUT
+
+
+def _says_no(health: Health) -> bool:
+    """A door that turned the poll away says nothing of the engine."""
+    return not health.ok and not health.turned_away
 
 
 def _words(canary: Canary | None) -> str:

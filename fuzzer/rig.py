@@ -33,6 +33,7 @@ class Rig:
     replicas: bool = False
     engine_log: EngineLog | None = None
     stop: anyio.Event = field(default_factory=anyio.Event)  # set: hang up and close the row
+    ground: int | None = None  # tokens: nothing longer is sent ahead of a probe; None: that is unknown
     again: Recipe | None = None  # send this very prompt, whatever length is asked (`replay`)
     recount: Recount = field(default_factory=Recount)
 

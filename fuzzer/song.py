@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fuzzer.readiness import meets_shut_door
 from fuzzer.wording import tells_of_failure
 from targets.base import Fault
 from targets.failures import names_breakage
@@ -23,7 +24,7 @@ def serves(e: Evidence) -> bool:
 
 def turned_away(e: Evidence) -> bool:
     """True where the canary never came to the engine, however often it was asked."""
-    return e.canary is not None and e.canary.turned_away
+    return e.canary is not None and (e.canary.turned_away or meets_shut_door(e, e.canary))
 
 
 def canary_hangs(e: Evidence) -> bool:

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 from fuzzer.counting import ASK_THE_ENGINE, SHORT_LENGTHS, adds_up, counts_otherwise, in_words, is_odd
 from fuzzer.errors import RunStopped
-from fuzzer.prompts.recipe import Recipe
+from fuzzer.prompts.calibration import adds_up as adds_up_to_words
+from fuzzer.prompts.calibration import room
+from fuzzer.prompts.recipe import HEAD, Recipe
 from fuzzer.trial import trial, untold
 
 if TYPE_CHECKING:
@@ -70,20 +72,28 @@ async def _try_guesses(rig: Rig, tell: Tell) -> Reply:
 
 
 async def _calibrate(rig: Rig, mode: Mode, tell: Tell) -> None:
-    while prompts := await rig.prompts.calibration(mode):
-        counted = {prompt.tokens: await _count(rig, prompt, tell) for prompt in prompts}
-        usages = {sent: tokens for sent, tokens in counted.items() if tokens is not None}
-        if len(usages) < len(counted):
-            raise RunStopped(
-                "The target tells no usage, so nothing tells how long a text is. Name the model's tokenizer with "
-                "--tokenizer DIR."
-            )
+    ground = await _ground(rig, mode, tell)
+    while prompts := await rig.prompts.calibration(mode, ground):
+        usages: dict[int, int] = {}
+        for prompt in prompts:
+            usages[prompt.tokens] = await _counted(rig, prompt, tell)
+            if not adds_up_to_words(usages):
+                break  # what is longer in our count may be far longer in the server's
         if rig.prompts.calibrate(usages) is not None:
             return
     raise RunStopped(
         "The server's counts of short texts do not add up, so no longer text would have a known length. "
         f"{await _way_out(rig, tell)}"
     )
+
+
+async def _ground(rig: Rig, mode: Mode, tell: Tell) -> int | None:
+    """How many words a calibration may send within the ground of the run; None: as many as it likes."""
+    if rig.ground is None:
+        return None
+    shortest = await rig.prompts.build(mode=mode, tokens=HEAD, seed="calibration", head="ground")
+    counted = await _counted(rig, shortest, tell)
+    return room(rig.ground, counted)
 
 
 async def _way_out(rig: Rig, tell: Tell) -> str:
@@ -101,22 +111,27 @@ async def _way_out(rig: Rig, tell: Tell) -> str:
 
 async def _counts_of_ids(rig: Rig, of_trial: int | None, tell: Tell) -> Mapping[int, int]:
     deadline_s = min(DEADLINE_S, rig.settings.timeout_s)
-    counts = await rig.recount.of(rig, "ids", "words", deadline_s=deadline_s, tell=tell)
+    counts = await rig.recount.of(rig, "ids", "words", ground=rig.ground, deadline_s=deadline_s, tell=tell)
     return counts if of_trial is None else {**counts, TRIAL_TOKENS: of_trial}
 
 
 def _of_another_tokenizer(counts: Mapping[int, int]) -> str:
     sent = max(SHORT_LENGTHS)
-    said = in_words(counts[sent], sent, "ids")
+    said = in_words(counts, sent, "ids")
     return f"{said[0].upper()}{said[1:]}: {ASK_THE_ENGINE}."
 
 
-async def _count(rig: Rig, prompt: Prompt, tell: Tell) -> int | None:
-    """The server's count of a text; None where it answers without one. Raises RunStopped where it does not answer."""
+async def _counted(rig: Rig, prompt: Prompt, tell: Tell) -> int:
+    """The server's count of a text. Raises RunStopped where it does not answer, or answers without one."""
     reply = await _ask(rig, prompt, tell)
-    if reply.status == 200 and reply.fault is None and reply.error is None:
-        return reply.usage.prompt_tokens
-    raise RunStopped(_unanswered(prompt.tokens, prompt.mode, reply))
+    if reply.status != 200 or reply.fault is not None or reply.error is not None:
+        raise RunStopped(_unanswered(prompt.tokens, prompt.mode, reply))
+    if reply.usage.prompt_tokens is None:
+        raise RunStopped(
+            "The target tells no usage, so nothing tells how long a text is. Name the model's tokenizer with "
+            "--tokenizer DIR."
+        )
+    return reply.usage.prompt_tokens
 
 
 async def _ask(rig: Rig, prompt: Prompt, tell: Tell) -> Reply:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
+from fuzzer.readiness import meets_shut_door, works_on
 from fuzzer.song import canary_fails, serves, turned_away
 from targets.base import Fault
 from targets.scrape import counted, restarted, went_on
@@ -56,11 +57,15 @@ def may_still_work(e: Evidence) -> bool:
 
 
 def health_went_down(e: Evidence) -> str | None:
-    """The first sign in the grace that health no longer says yes, or None. Where it never did, it says nothing."""
+    """The first sign in the grace that health no longer says yes, or None. Where it never did, it says nothing.
+
+    Nor does one socket of several that is refused.
+    """
     if not any(poll.ok for poll in e.health_during):
         return None
+    mute = {Fault.TIMEOUT, Fault.REFUSED} if e.replicas else {Fault.TIMEOUT}
     for poll in e.health_after:
-        if not poll.ok and poll.fault is not Fault.TIMEOUT:
+        if not poll.ok and poll.fault not in mute and not poll.turned_away:
             return _spell(poll)
     return None
 
@@ -83,7 +88,7 @@ def came_late(e: Evidence) -> str | None:
 
 def silent_before(e: Evidence) -> str | None:
     """How long health had not said yes before the engine was lost, or None where that was not for several polls."""
-    polls = list(e.health_during)
+    polls = [poll for poll in e.health_during if not poll.turned_away]
     while polls and polls[-1].gone:
         polls.pop()
     silent = list(takewhile(lambda poll: not poll.ok, reversed(polls)))
@@ -105,8 +110,10 @@ def _nobody_listens(e: Evidence) -> str | None:
     """A refused socket at the health endpoint after a failure, with a canary that does not come back whole.
 
     One refused poll is proof only of a listener that closed, and only where it listened before; the canary tells
-    whether it was the engine's.
+    whether it was the engine's. Of a door that was shut, or of one engine out of several, it proves nothing.
     """
+    if e.replicas or works_on(e) or meets_shut_door(e, e.canary):
+        return None
     if e.health_during and not any(poll.status is not None for poll in e.health_during):
         return None
     refused = next((poll for poll in e.health_after if poll.fault is Fault.REFUSED), None)
@@ -122,13 +129,15 @@ def _dead_inside(e: Evidence) -> str | None:
     failure = canary_fails(e)
     if failure is None or e.canary is None or not any(poll.ok for poll in e.health_during):
         return None
-    if e.canary.status is not None and e.canary.status >= 500 and e.health_after and not e.health_after[-1].ok:
-        return f"health says {_spell(e.health_after[-1])} and {failure}"
+    heard = [poll for poll in e.health_after if not poll.turned_away]
+    if e.canary.status is not None and e.canary.status >= 500 and heard and not heard[-1].ok:
+        return f"health says {_spell(heard[-1])} and {failure}"
     return None
 
 
 def _last(e: Evidence) -> Scrape | None:
-    return e.settled or e.after
+    """The last look at it. Where nobody is let in any more, one that is older proves nothing."""
+    return e.settled if meets_shut_door(e, e.canary) else e.settled or e.after
 
 
 def _spell(poll: Health) -> str:

@@ -2,14 +2,14 @@
 
 Bounds what the watching costs the target: at most two requests a second while a request is open. Ten a second only
 where a death is to be told: in the grace after a failure, when a restart may be quicker than any slower look, and for
-six looks at what is a restart, or another engine's turn.
+six looks at what is a restart, or another engine's turn. Whoever turns a look away is asked again as he says.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import anyio
@@ -28,6 +28,9 @@ GRACE_INTERVAL_S = 0.1
 POLL_TIMEOUT_S = 5.0
 TURNS_WITHIN_S = 3.0  # metrics that hang keep no restart from being told
 TURNS = 6  # looks after what may be a restart: of two that take turns by chance, the other one shows in 98 % of cases
+TURNED_AWAY_S = 1.0  # until health is asked again that was turned away, where no time is named
+LONGEST_PAUSE_S = 30.0
+TIMEOUTS = 6  # that an answer may take to begin, or to its next token, whatever else moves
 ABSENT_S = 5.0  # a pause of our own loop that no load explains: we were suspended or stopped
 
 
@@ -41,6 +44,7 @@ class Pulse:
     health: list[Health] = field(default_factory=list)
     progress_at: float = 0.0  # the last byte, or the last move of the heartbeat
     beat_at: float = 0.0  # the last move of the heartbeat alone
+    token_at: float = 0.0  # the last token that was asked for
     first_byte_at: float | None = None
     heartbeat: float | None = None
     known: Scrape | None = None  # who the engine was when the request left
@@ -63,7 +67,7 @@ class Pulse:
 
     def on_token(self) -> None:
         """Whoever gives a token computes."""
-        self.progress_at = self.beat_at = self.elapsed()
+        self.progress_at = self.beat_at = self.token_at = self.elapsed()
 
     def on_scrape(self, scrape: Scrape) -> None:
         if self.known is not None and self.died is None:
@@ -89,20 +93,23 @@ class Pulse:
         self._looked_at, self._asleep_s = self.elapsed(), asleep
 
     def hung(self, stall_s: float, timeout_s: float) -> bool:
-        """No progress for `stall_s`; or, whatever moves, an answer that began and does not end, or never begins."""
+        """No progress for `stall_s`; or, whatever moves, an answer that never begins, or has no more of what was asked.
+
+        Tokens that were asked for are progress for as long as they come: there is an end to them.
+        """
         now = self.elapsed()
         if now - self.progress_at > stall_s:
             return True
         if self.first_byte_at is not None and now - max(self.first_byte_at, self.beat_at) > timeout_s:
             return True  # bytes that trickle, while nothing says that the engine computes
-        return now > 6 * timeout_s
+        return now - self.token_at > TIMEOUTS * timeout_s
 
 
 async def poll_health(target: Target, pulse: Pulse) -> Health:
     """One poll, kept in `pulse`. A health endpoint that does not answer within 5 s is a timeout, never a death."""
     with anyio.move_on_after(POLL_TIMEOUT_S):
         seen = await target.health()
-        return Health(pulse.elapsed(), seen.status, seen.fault, seen.detail)
+        return replace(seen, at_s=pulse.elapsed())
     return Health(pulse.elapsed(), fault=Fault.TIMEOUT)
 
 
@@ -122,7 +129,7 @@ async def watch(target: Target, pulse: Pulse, settings: Settings, tell: Callable
 
 async def _watch_health(target: Target, pulse: Pulse, interval_s: float, tell: Callable[[], None]) -> None:
     while True:
-        await anyio.sleep(interval_s)
+        await anyio.sleep(_pause_s(pulse.health, interval_s))
         pulse.health.append(await poll_health(target, pulse))
         tell()
 
@@ -163,5 +170,13 @@ async def grace(target: Target, pulse: Pulse, *, seconds: float, interval_s: flo
             polls.append(poll)
             if poll.fault is Fault.REFUSED and interval_s == GRACE_INTERVAL_S:
                 break
-            await anyio.sleep(interval_s)
+            await anyio.sleep(_pause_s(polls, interval_s))
     return tuple(polls)
+
+
+def _pause_s(polls: Sequence[Health], interval_s: float) -> float:
+    """Seconds until health is asked again: who was turned away comes back when he was told to, and not at once."""
+    if not polls or not polls[-1].turned_away:
+        return interval_s
+    named_s = polls[-1].wait_s
+    return max(interval_s, TURNED_AWAY_S, min(named_s or 0.0, LONGEST_PAUSE_S))

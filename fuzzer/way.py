@@ -1,11 +1,12 @@
 """Was it the way to the engine, and not the engine? PURE: lines, proxies and doors that say nothing about a length.
 
 Each question has a Verdict where its answer is yes: infra, or abandoned where nothing was sent. A death that is seen
-all the same is told, and nobody is blamed for it.
+all the same is told and counted, and bounds no length.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fuzzer.evidence import Verdict
@@ -28,7 +29,7 @@ SAME_TICK_S = 0.05
 LATE_TICK_S = 0.15  # it strikes at whole seconds, and is heard so much later at most
 ANOTHER_LENGTH = 0.02  # prompts of one length, within this share, tell nothing of a clock
 LOST_STATUS = {502, 503, 520}  # how proxies say that they lost who is behind them
-_SHUT_ON_NOBODY = {400, 403, 404}
+_SHUT_ON_NOBODY = {301, 302, 303, 307, 308, 400, 403, 404, 409, 425}  # a sorry page, one that is still starting
 _SHUT = {"auth", "redirect", "not-found"}  # not by the length: the way itself is shut
 _HIDES_A_FAILURE = {"broken", "deadline", "blocked", "body-limit"}
 NOT_TAKEN = "the target does not take this request: try --mode text, or another --content"
@@ -51,12 +52,13 @@ def never_left(e: Evidence) -> Verdict | None:
     """Refused before a byte left: no evidence about this length. Whose death it was, if one, nobody can say.
 
     Where a canary sang just before, somebody died in between: proven by who is there now, else presumed. A name that
-    no longer resolves is the same (a pod that is away takes its name with it), but only where it was there before.
+    no longer resolves is the same (a pod that is away takes its name with it), and so is a forward proxy that no longer
+    gets there, but only where it was there before.
     """
     fault = e.reply.fault
     if e.reply.sent:
         return None
-    if fault is Fault.REFUSED or (fault is Fault.NO_ROUTE and e.served_before):
+    if fault is Fault.REFUSED or (e.served_before and (fault is Fault.NO_ROUTE or _is_lost_to_our_proxy(e))):
         died = death_proof(e)
         reason = "the connection was refused before a byte left" if fault is Fault.REFUSED else e.reply.fault_text
         if died is None and (not e.served_before or survival_proof(e) is not None):
@@ -65,6 +67,11 @@ def never_left(e: Evidence) -> Verdict | None:
         why = died or "the engine served just before"
         return Verdict(Outcome.ABANDONED, f"{reason}: {why}", known, deaths=1, blames="nobody")
     return Verdict(Outcome.INFRA, e.reply.fault_text or str(fault), next_step=_way_there(fault), unusable=True)
+
+
+def _is_lost_to_our_proxy(e: Evidence) -> bool:
+    """Does our forward proxy say that it does not get there? What it refuses us is no 5xx."""
+    return e.reply.fault is Fault.PROXY and e.reply.fault_text.lstrip().startswith("5")
 
 
 def _way_there(fault: Fault | None) -> str:
@@ -98,7 +105,8 @@ def network_went(e: Evidence) -> Verdict | None:
 
 def _says_no(e: Evidence) -> bool:
     """Does health say no after it, which said yes, or does nobody listen there? No network of ours does that."""
-    no = any(not poll.ok and (poll.status is not None or poll.fault is Fault.REFUSED) for poll in e.health_after)
+    heard = [poll for poll in e.health_after if not poll.ok and not poll.turned_away]
+    no = any(poll.status is not None or poll.fault is Fault.REFUSED for poll in heard)
     return no and health_went_down(e) is not None
 
 
@@ -116,13 +124,30 @@ def turned_away(e: Evidence) -> Verdict | None:
     """A canary that is turned away (a key that ran out, a certificate) tells nothing of the engine, good or bad.
 
     But where the same canary was let in before, a 404, or "model not found", is how a router or an ingress says that
-    nobody is behind it; so is a 403 after a probe that was lost. Then the engine is away, and is waited for.
+    nobody is behind it; so is a 403, a redirect or our own forward proxy's "no" after a probe that was lost. Then the
+    engine is away, and is waited for. Where a probe was lost and the way is shut in another manner, a death is presumed
+    all the same: who asks such a length on and on may kill one life after the other.
     """
     shut = way_is_shut(e)
     if shut is None or death_proof(e) is not None or _is_nobody(e):
         return None
     step = "see that the key, the model's name and the certificate still hold, then resume"
-    return Verdict(Outcome.INFRA, f"the way to the engine is shut: {shut}", next_step=step, unusable=True)
+    verdict = Verdict(Outcome.INFRA, f"the way to the engine is shut: {shut}", next_step=step, unusable=True)
+    if not e.served_before or _goes_on(e) or not _was_lost(e):
+        return verdict
+    reason = f"{verdict.reason}; before that the probe was lost"
+    return replace(verdict, reason=reason, corroboration=Corroboration.PRESUMED, deaths=1, blames="this")
+
+
+def _was_lost(e: Evidence) -> bool:
+    """Did the probe's line go, or did its answer claim a death? A door that asks for a key knows nothing of one."""
+    asks_for_a_key = e.proxy is not None and e.proxy.kind == "auth"
+    return line_was_lost(e) or e.reply.status in LOST_STATUS or (says_dead(e.reply) and not asks_for_a_key)
+
+
+def _goes_on(e: Evidence) -> bool:
+    last = e.settled or e.after
+    return e.before is not None and last is not None and went_on(e.before, last)
 
 
 def _is_nobody(e: Evidence) -> bool:
@@ -130,14 +155,11 @@ def _is_nobody(e: Evidence) -> bool:
 
     After a line that was lost, or the words of a death, however these came, a door says that in more ways.
     """
-    last = e.settled or e.after
     canary = e.canary
-    if canary is None or serves(e) or not e.served_before:
+    if canary is None or serves(e) or not e.served_before or _goes_on(e):
         return False
-    if e.before is not None and last is not None and went_on(e.before, last):
-        return False
-    lost = line_was_lost(e) or e.reply.status in LOST_STATUS or says_dead(e.reply)
-    return canary.status == 404 or names_nobody(canary.error) or (lost and canary.status in _SHUT_ON_NOBODY)
+    is_shut = canary.status in _SHUT_ON_NOBODY or canary.fault == Fault.PROXY
+    return canary.status == 404 or names_nobody(canary.error) or (_was_lost(e) and is_shut)
 
 
 def door(e: Evidence) -> Verdict | None:

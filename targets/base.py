@@ -165,6 +165,12 @@ class Health:
     status: int | None = None
     fault: Fault | None = None
     detail: str = ""  # at most 200 characters of the body where the status is not 200
+    wait_s: float | None = None  # when to ask again, where that is named
+
+    @property
+    def turned_away(self) -> bool:
+        """A door answered, for a rate or a key: that says nothing of the engine."""
+        return self.status in {401, 403, 407, 429}
 
     @property
     def ok(self) -> bool:

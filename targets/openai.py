@@ -124,7 +124,8 @@ class OpenAITarget:
         at_s = time.monotonic()
         if got.status is None or got.fault not in {None, Fault.OVERSIZE}:
             return Health(at_s, fault=got.fault)
-        return Health(at_s, got.status, detail="" if got.status == 200 else got.text[:_DETAIL_CHARS])
+        detail = "" if got.status == 200 else got.text[:_DETAIL_CHARS]
+        return Health(at_s, got.status, detail=detail, wait_s=refusals.retry_after(got.headers))
 
     async def metrics(self) -> Scrape | None:
         got = await self._http.fetch("GET", self._metrics_url, within_s=POLL_S, limit=_METRICS_BYTES)

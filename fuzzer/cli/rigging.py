@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fuzzer.enginelog import EngineLog, LogCommand, LogFile
 from fuzzer.events import Note
@@ -34,12 +34,24 @@ async def rig_of(session: Session, stop: anyio.Event, listeners: Sequence[Listen
         session.company.replicas > 1,
         _engine_log(flags),
         stop,
+        session.ground,
         session.again,
     )
     if (text := await tune(rig, session.mode, tell)) is not None:
         for listener in listeners:
             listener(Note(text, hint="--tokenizer DIR names the model's own", level="warning"))
     return rig
+
+
+def ground_of(question: Mapping[str, Any]) -> int | None:
+    """The longest prompt that a recorded question takes for good, or asks for in any case; None where it names none.
+
+    What is sent ahead of the first probe stays within it: nobody would be charged for what dies of more.
+    """
+    if question.get("axis") == "output":
+        return int(question["prompt_tokens"])
+    named = question.get("lo", question.get("cap", question.get("ground")))  # the last one of a replay
+    return max(question.get("lengths", ()), default=None) if named is None else int(named)
 
 
 def _settings(flags: CommonFlags, pace: Settings) -> Settings:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Protocol
 
 import anyio
 
-from fuzzer.cli.rigging import rig_of
-from fuzzer.cli.secrecy import keep, secrets_of
-from fuzzer.comeback import same_window
+from fuzzer.cli.acquaintance import known_again
+from fuzzer.cli.rigging import ground_of, rig_of
+from fuzzer.cli.secrecy import keep, told
 from fuzzer.driver import Driver, Turn, at_once
-from fuzzer.errors import AnotherEngine, CtxfuzzError, Interrupted, RunStopped, UsageFault
+from fuzzer.errors import CtxfuzzError, Interrupted, RunStopped, UsageFault
 from fuzzer.events import Event, RunEnded, RunStarted
 from fuzzer.finding import Finding
 from fuzzer.heed import unless
@@ -70,6 +70,7 @@ class Session:
     survey: Survey
     company: Company
     pace: Settings = PACE
+    ground: int | None = None  # tokens: nothing longer is sent ahead of a probe; None: as the question says
     again: Recipe | None = None  # the one prompt to send, whatever length is asked
     turn: Turn = at_once  # whose turn it is, where several runs measure side by side
 
@@ -78,6 +79,10 @@ class Session:
         """How prompts are sent: as told, else ids where the target takes them, else text."""
         takes_ids = self.survey.takes_ids and self.target.traits.ids
         return self.flags.mode or ("ids" if takes_ids else "text")
+
+    def on_ground_of(self, run: Run) -> Session:
+        """With the ground that the question of the run names, unless it has one already."""
+        return self if self.ground is not None else replace(self, ground=ground_of(run.record.question))
 
     async def run(
         self,
@@ -96,14 +101,14 @@ class Session:
         if self.flags.seed is None:  # what is recorded is what prompts are drawn from
             seeded = replace(self, flags=self.flags.seeded())
             return await seeded.run(command, question, listeners, stop, plan=plan, notes=notes)
-        with Store.open(self.flags.db, secrets=secrets_of(self.flags)) as store, store.lock(self.target.url):
+        with Store.open(self.flags.db, secrets=told()) as store, store.lock(self.target.url):
             record = self._record(command, plan or command, question.to_json(), {**self.flags.settings(), **notes})
             run = store.begin(record)
             return await self._drive(store, run, question, listeners, stop)
 
     def record(self, command: str, finding: Finding, notes: Mapping[str, object]) -> Result:
         """A run that asked for no probe: what was read of the target, as `notes`, and what it comes to."""
-        with Store.open(self.flags.db, secrets=secrets_of(self.flags)) as store, store.lock(self.target.url):
+        with Store.open(self.flags.db, secrets=told()) as store, store.lock(self.target.url):
             run = store.begin(self._record(command, command, {}, {**self.flags.settings(), **notes}))
             store.finish(run, finding, "done", at_s=0.0)
             return Result(finding, store.get(run), [], 0.0)
@@ -128,8 +133,10 @@ class Session:
         """Go on with a run that ended before its time. Raises RunStopped where another engine is behind the URL, and
         UsageFault where another resume of it has come to its end meanwhile.
         """
-        self._same_target(run)
-        with Store.open(self.flags.db, secrets=secrets_of(self.flags)) as store, store.lock(self.target.url):
+        known = known_again(self.survey, run.record)
+        if known != self.survey:
+            return await replace(self, survey=known).resume(run, question, listeners, stop)
+        with Store.open(self.flags.db, secrets=told()) as store, store.lock(self.target.url):
             if store.get(run.run).status == "done":
                 raise UsageFault(f"Run {run.run} has ended meanwhile. See it: ctxfuzz show {run.run}")
             self._spare(store, run.run)
@@ -152,7 +159,8 @@ class Session:
         recorded = store.observations(run)
         several = self.company.replicas > 1
         async with prelude(store, run, self.target, grace_s=self.pace.grace_failure_s, replicas=several) as before:
-            rig = await unless(stop, lambda: rig_of(self, stop, listeners, before.tell))
+            grounded = self.on_ground_of(store.get(run))
+            rig = await unless(stop, lambda: rig_of(grounded, stop, listeners, before.tell))
         driver = Driver(
             run=run,
             rig=rig,
@@ -188,15 +196,6 @@ class Session:
                 resumed=resumed,
             )
         )
-
-    def _same_target(self, run: Run) -> None:
-        record, limit = run.record, self.survey.limit
-        was = (record.model, record.engine_version, record.limit)
-        as_before = record.limit if record.limit and limit and same_window(record.limit, limit) else limit
-        now = (self.survey.model or "", self.survey.version, as_before)
-        if was != now:
-            names = ("model", "version", "max_model_len")
-            raise AnotherEngine(record.url, *zip(names, was, (*now[:2], limit), strict=True))
 
 
 @asynccontextmanager

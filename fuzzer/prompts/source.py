@@ -43,6 +43,7 @@ class PromptSource:
         self._passages: dict[tuple[str, str], PieceIds] = {}
         self._corpora: dict[str, str] = {}
         self._alphabets = list(calibration.ALPHABETS)
+        self._calibrated: Sequence[int] = ()  # the lengths of the last calibration, in words
         self._texts = TextPrompts(self._vocabulary, encode) if encode else calibration.assumed(self._alphabets[0])
         self.estimated = encode is None  # texts are taken for one token a word, until a calibration is accepted
 
@@ -114,22 +115,27 @@ class PromptSource:
         text = await self._as_text(Recipe("text", HEAD))
         return self._local.added_to_text(text) if mode == "text" else self._local.added_to_chat(text)
 
-    async def calibration(self, mode: Mode) -> list[Prompt]:
-        """Short prompts to send so that `calibrate` can be told their `usage`. None where nothing is to be learnt."""
+    async def calibration(self, mode: Mode, ground: int | None = None) -> list[Prompt]:
+        """Short prompts to send so that `calibrate` can be told their `usage`. None where nothing is to be learnt.
+
+        None has more than `ground` words: where that is little, texts are made of fewer different ones from then on.
+        """
         if not self.estimated or not self._alphabets:
             return []
-        lengths = calibration.lengths(self._alphabets[0])
-        return [await self.build(mode=mode, tokens=n, seed="calibration", head=n) for n in lengths]
+        alphabet = calibration.fitted(self._alphabets[0], ground)
+        self._texts = calibration.assumed(alphabet)
+        self._calibrated = calibration.lengths(alphabet, ground)
+        return [await self.build(mode=mode, tokens=n, seed="calibration", head=n) for n in self._calibrated]
 
     def calibrate(self, usages: Mapping[int, int]) -> int | None:
         """From words sent -> tokens that the server counted: what it adds to every prompt, and texts are exact now.
 
         None where the counts do not add up: then the next `calibration` tries plainer words, while there are any.
         """
-        offset = calibration.offset(self._alphabets[0], usages)
+        offset = calibration.offset(self._calibrated, usages)
         self.estimated = offset is None
-        if offset is None and self._alphabets.pop(0) and self._alphabets:
-            self._texts = calibration.assumed(self._alphabets[0])
+        if offset is None:
+            self._alphabets.pop(0)
         return offset
 
     async def _as_ids(self, recipe: Recipe) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -226,14 +227,14 @@ async def test_a_line_that_is_reset_at_a_constant_time_is_a_proxys_deadline(tmp_
     class Silent(Engine):
         async def __call__(self, writer: Writer, asked: Mapping[str, Any]) -> None:
             if len(asked["prompt"]) > EDGE:
-                await anyio.sleep(1.2)
+                await anyio.sleep(3.0)  # a busy machine shifts it by less than 5 %
                 reset(writer)
             else:
                 await Engine.__call__(self, writer, asked)
 
     result = await bisect(Silent(), tmp_path)
     assert (result.finding.kind, result.finding.halt) == (FindingKind.INCONCLUSIVE, Halt.PROXY), result.finding
-    assert "1.2 s" in result.finding.reason
+    assert re.search(r"\b3\.[01] s", result.finding.reason)
     assert result.run_row.deaths == 0
 
 

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from fuzzer.store import History, audit
+from fuzzer.prelude import Prelude
+from fuzzer.store import History, Store, audit
 from targets import patience
+from targets.base import Fault, Reply
 from targets.detect import connect
 from targets.errors import TargetBusy
-from tests.integration.raw import Handler, Reader, Writer, request_of, serving
-from tests.integration.staging import PAGES, Stage, page, page_not_found
+from tests.integration.raw import Handler, Reader, Writer, request_of, serving, whole
+from tests.integration.staging import PAGES, Stage, page, page_not_found, staged
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
@@ -201,3 +203,18 @@ async def test_a_signal_is_heard_while_a_door_is_knocked_at(tmp_path: Path) -> N
                 await child.wait()
     assert child.returncode == 130, said
     assert "Interrupted; no run had begun." in said
+
+
+@pytest.mark.parametrize(("status", "dead"), [(200, False), (429, False), (503, True)])
+async def test_health_that_a_door_turns_away_does_not_tell_that_it_died(
+    status: int, dead: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deaths: list[object] = []
+    monkeypatch.setattr(Store, "death", lambda *_told, **_more: deaths.append(1))
+    with Store.open(tmp_path / "runs.db") as store:
+        async with staged() as stage:
+            target, _ = await connect(stage.url)
+            stage.pages = {"/health": whole(status, b"")}
+            told = await Prelude(store, "run", target, 0.2, 0.0, None).count_death(Reply(sent=True, fault=Fault.RESET))
+            await target.aclose()
+    assert (told is not None, bool(deaths)) == (dead, dead)

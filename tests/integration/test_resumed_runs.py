@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 import pytest
@@ -213,9 +213,18 @@ async def test_of_two_resumes_the_later_one_leaves_a_run_that_has_ended_alone(db
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize(("now", "is_same"), [(4_000, True), (2_048, False), (None, False)])
+@pytest.mark.parametrize(
+    ("now", "is_same"),
+    [
+        ({"limit": 4_000}, True),
+        ({"limit": 2_048}, False),
+        ({"limit": None}, True),  # it is not loaded yet, or not any more
+        ({"version": None}, True),  # a gateway's rate keeps it back
+        ({"version": "0.0.1"}, False),
+    ],
+)
 async def test_a_window_that_was_fitted_to_memory_anew_is_the_same_engines(
-    db: Path, now: int | None, is_same: bool
+    db: Path, now: dict[str, Any], is_same: bool
 ) -> None:
     stop = anyio.Event()
     stop.set()
@@ -228,8 +237,9 @@ async def test_a_window_that_was_fitted_to_memory_anew_is_the_same_engines(
             await opened.run("bisect", asked, (), stop)
         with Store.open(db) as store:
             begun = store.get("last")
-        later = replace(opened, survey=replace(opened.survey, limit=now))
-        error, words = (Interrupted, None) if is_same else (AnotherEngine, "max_model_len was 4096")
+        later = replace(opened, survey=replace(opened.survey, **now))
+        changed = "max_model_len was 4096" if "limit" in now else "version was"
+        error, words = (Interrupted, None) if is_same else (AnotherEngine, changed)
         with pytest.raises(error, match=words):
             await later.resume(begun, asked, (), stop)
 

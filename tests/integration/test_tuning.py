@@ -9,6 +9,7 @@ import pytest
 
 from fuzzer.cli.flags import CommonFlags
 from fuzzer.errors import RunStopped
+from fuzzer.evidence import Canary
 from fuzzer.finding import FindingKind
 from fuzzer.model import Settings
 from fuzzer.prompts import PromptSource
@@ -36,6 +37,30 @@ async def test_texts_are_exact_by_the_servers_own_usage(mode: Mode, tmp_path: Pa
         result = await play(flags, lo=1_000, hi=5_000)
     assert (result.finding.kind, result.finding.last_good, result.finding.first_bad) == (FindingKind.DEATH, 3000, 3001)
     assert all(seen.length == seen.spec.length for seen in result.observations[1:])
+
+
+@pytest.mark.parametrize(("mode", "lo"), [("text", 64), ("chat", 100), ("chat", 430)])
+async def test_what_tells_how_a_server_counts_stays_below_lo(mode: Mode, lo: int, tmp_path: Path) -> None:
+    """Whatever is longer than lo kills, in the server's own count, and no death is allowed."""
+    async with running(World.from_dict({**EDGE, "rules": [{"when": f"P > {lo}"}]})) as simulation:
+        flags = CommonFlags(url=simulation.url, db=tmp_path / "runs.db", mode=mode, timeout_s=20, max_deaths=0)
+        result = await play(flags, lo=lo, hi=5_000)
+    assert (result.finding.last_good, sum(seen.deaths for seen in result.observations)) == (lo, 0)
+
+
+@pytest.mark.parametrize(
+    ("ground", "max_deaths", "sent"), [(100, 0, 0), (499, 0, 0), (500, 0, 2), (None, 0, 2), (100, 1, 2)]
+)
+async def test_where_no_death_is_allowed_no_short_prompt_that_is_longer_than_lo_is_counted_again(
+    ground: int | None, max_deaths: int, sent: int
+) -> None:
+    async with running(World.from_dict(EDGE)) as simulation:
+        target, _ = await connect(simulation.url)
+        rig = Rig(target, await PromptSource.open(), Settings(max_deaths=max_deaths), stop=anyio.Event())
+        asked: list[Canary] = []
+        told = await rig.recount.of(rig, "ids", "words", ground=ground, deadline_s=20, tell=asked.append)
+        await target.aclose()
+    assert (len(told), len(asked)) == (sent, sent)
 
 
 async def test_guessed_ids_that_are_refused_give_way_to_others(tmp_path: Path) -> None:

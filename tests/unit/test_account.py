@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from fuzzer.account import MOST_ALONE, Account
+from fuzzer.events import EngineDied, Event
 from fuzzer.evidence import Canary
 from fuzzer.model import Corroboration, Observation, Outcome, ProbeSpec, Role
 from fuzzer.relapse import Relapse
@@ -20,6 +21,8 @@ class NoJournal:
     """Nothing is kept."""
 
     def relapsed(self, seen: Observation, relapse: Relapse, *, at_s: float, took_s: float) -> None: ...
+
+    def ended(self, seen: Observation, relapse: Relapse, *, at_s: float) -> None: ...
 
     def revived(self, seen: Observation, revival: Revival, *, at_s: float) -> None: ...
 
@@ -37,6 +40,39 @@ def test_lives_that_end_with_nothing_asked_are_not_waited_out() -> None:
 def test_a_canary_in_between_begins_the_count_anew() -> None:
     paying = account()
     assert all(paying.bury(relapse, 1.0) for relapse in (ALONE, ALONE, OF_A_CANARY, ALONE, ALONE))
+
+
+def test_a_wedge_whose_end_is_seen_is_a_death_that_is_paid_for_once() -> None:
+    told: list[Event] = []
+    paying = Account(NoJournal(), told.append, lambda: 7.0, 1)
+    hung = Observation(
+        2, ProbeSpec(300, 8, Role.SEARCH, ""), Outcome.HANG, 300, "inferred", reason="it hung", wedged=True
+    )
+    paying.charge([hung])
+    assert paying.bury(Relapse(Corroboration.PROVEN, "another start", of_wedged=True), 1.0), "it must still come back"
+    assert paying.last is not None
+    assert (paying.last.outcome, paying.last.deaths, paying.last.relapses) == (Outcome.DEATH, 1, 0)
+    assert paying.last.reason == "it hung; then another start"
+    assert (paying.spent, paying.last.toll, paying.relapses, paying.alone) == (1, 1, 0, 0)
+    assert told == [EngineDied(2, 300, "another start", Corroboration.PROVEN)]
+
+
+def test_a_wedge_that_met_a_death_before_pays_for_both_once_its_end_is_seen() -> None:
+    paying = account()
+    spec = ProbeSpec(300, 8, Role.SEARCH, "")
+    hung = Observation(2, spec, Outcome.HANG, 300, "inferred", wedged=True, deaths=1, blames="nobody")
+    paying.charge([hung])
+    paying.bury(Relapse(Corroboration.PROVEN, "another start", of_wedged=True), 1.0)
+    assert paying.last is not None
+    assert paying.spent == paying.last.toll == 2
+    assert paying.last.died_before, "and the one before it is still known to have been another's"
+
+
+@pytest.mark.parametrize("outcome", list(Outcome))
+def test_only_a_hang_has_its_death_in_a_late_end(outcome: Outcome) -> None:
+    wedged = Observation(2, ProbeSpec(300, 8, Role.SEARCH, ""), outcome, 300, "inferred", wedged=True)
+    assert wedged.ends_late == (outcome is Outcome.HANG)
+    assert not replace(wedged, wedged=False).ends_late
 
 
 def test_the_budget_comes_first() -> None:
@@ -69,3 +105,27 @@ def test_lives_that_end_by_themselves_are_not_the_canarys_doing() -> None:
     paying = account()
     paying.charge([ANSWERED])
     assert all(paying.bury(relapse, 1.0) for relapse in (OF_A_CANARY, ALONE, OF_A_CANARY))
+
+
+@pytest.mark.parametrize(
+    ("last", "died_at", "helped_for_s"),
+    [
+        (replace(ANSWERED, revival_s=30.0), 40.0, None),
+        (ANSWERED, 40.0, 0.0),  # a session ended as it had begun to wait
+        (replace(ANSWERED, revived=False, revival_s=25.0, relapses=1), 65.0, 25.0),
+        (replace(ANSWERED, outcome=Outcome.ABANDONED), 40.0, None),  # nobody saw it die
+        (PASSED, None, None),
+    ],
+)
+def test_a_later_session_knows_when_it_died_last_and_for_how_long_it_is_on_its_way(
+    last: Observation, died_at: float | None, helped_for_s: float | None
+) -> None:
+    paying = account()
+    paying.charge([replace(last, ended_s=40.0)])
+    assert (paying.died_at, paying.helped_for_s()) == (died_at, helped_for_s)
+
+
+def test_a_later_session_knows_how_long_it_took_to_come_back() -> None:
+    paying = account()
+    paying.charge(replace(ANSWERED, revival_s=took_s, revived=took_s < 100.0) for took_s in (20.0, 30.0, 1800.0))
+    assert paying.longest_revival_s == 30.0

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from fuzzer.evidence import Canary, Evidence
+from fuzzer.evidence import Canary, Evidence, Verdict
 from fuzzer.lives import Lives, Turns
-from fuzzer.model import ProbeSpec, Role
+from fuzzer.model import Outcome, ProbeSpec, Role
 from fuzzer.preflight import read as company
 from targets.base import Reply
 from targets.scrape import Scrape, mixed, restarted, went_on
@@ -92,6 +92,24 @@ def test_what_an_earlier_session_looked_at_is_not_forgotten() -> None:
     lives.recall([look(1000), None, look(1030)])
     assert not lives.doubts(replace(probe(1030, 1030, 1030), canary=SANG))
     assert lives.met(probe(1000, 1000, 1000)).several == "process start went back from 1030.00 to 1000.00"
+
+
+@pytest.mark.parametrize(
+    ("left", "now", "told", "deaths"),
+    [
+        (1000, 1060, True, 0),  # put away while idle
+        (1000, 1000, False, 1),  # and restarted after the wait
+        (1030, 1060, False, 1),  # restarted before the wait too
+        (1000, None, False, 0),  # nobody is there: whoever comes is compared with nobody
+    ],
+)
+def test_who_is_restarted_while_we_only_wait_dies_no_death(left: int, now: int | None, told: bool, deaths: int) -> None:
+    lives = Lives(look(1000))
+    seen = look(left)
+    assert seen is not None
+    assert (lives.waited(seen, look(now)) is not None) == told
+    verdict, _ = lives.with_unseen_deaths(Verdict(Outcome.PASS, ""), probe(1060, 1060, 1060))
+    assert verdict.deaths == deaths
 
 
 def test_a_revival_is_no_turn() -> None:

@@ -156,7 +156,7 @@ REFUSED = evidence(http(400, "maximum context length is 16384 tokens"), refusal=
     [
         ({"canary": CANARY_HANGS}, Outcome.HANG),
         ({"canary": CANARY_500}, Outcome.DEATH),
-        ({"canary": CANARY_REFUSED, "health_after": (GONE,)}, Outcome.DEATH),
+        ({"canary": CANARY_REFUSED, "health_after": (GONE,), "settled": None}, Outcome.DEATH),
         ({"settled": scrape(start=2000.0, done=0)}, Outcome.DEATH),
         ({"canary": GIVEN_UP_ON}, Outcome.HANG),
     ],
@@ -595,6 +595,14 @@ def test_a_gateways_view_of_a_death_is_a_presumed_death(status: int) -> None:
 def test_a_503_is_a_gateways_view_unless_it_comes_in_an_engines_shape(kind: str | None, outcome: Outcome) -> None:
     reply = replace(http(503), error=ServerError("Service Unavailable", kind))
     assert judge(evidence(reply, **BLIND)).outcome is outcome
+
+
+def test_a_503_of_who_gave_up_its_own_completion_is_an_error_where_it_lives_as_far_as_can_be_seen() -> None:
+    aborted = http(503, "Completion 8c1f2 aborted. Maybe the model was unloaded? Please check the server console.")
+    assert judge(evidence(aborted, **BLIND)).outcome is Outcome.ERROR
+    assert judge(evidence(aborted, canary=CANARY_REFUSED, **BLIND)).outcome is Outcome.DEATH
+    lost = http(503, "Completion 8c1f2 aborted: connection reset by peer")
+    assert judge(evidence(lost, **BLIND)).outcome is Outcome.DEATH
 
 
 def test_litellms_connection_error_is_a_presumed_death() -> None:
@@ -1074,7 +1082,8 @@ def test_judge_is_total_and_a_pass_is_never_called_without_a_singing_canary(
     if verdict.outcome in {Outcome.REJECTED, Outcome.DEGRADED, Outcome.ERROR} or (
         verdict.outcome is Outcome.PASS and canary is not None
     ):
-        assert canary is None or canary.ok
+        is_wedged = verdict.outcome is Outcome.ERROR and verdict.wedged and canary is CANARY_HANGS
+        assert canary is None or canary.ok or is_wedged
 
 
 # --- our own absence, our own network, and a supervisor's hand ---

@@ -9,6 +9,7 @@ import pytest
 from fuzzer.evidence import Canary
 from fuzzer.patience import Patience
 
+REFUSED = Canary(ok=False, duration_s=0.0, fault="refused")
 BUSY = Canary(ok=False, duration_s=0.0, status=429, busy=True)
 GIVEN_UP_ON = Canary(ok=False, duration_s=0.0, status=504, given_up_on=True)
 
@@ -56,6 +57,17 @@ def test_nobody_is_asked_again_past_the_time_of_the_run(most_s: float, named_s: 
         now += pause_s
     assert patience.ran_out is ran_out
     assert now < most_s
+
+
+def test_who_meets_a_door_that_is_shut_for_now_is_asked_again_as_whoever_is_turned_away() -> None:
+    now, asked = 0.0, 0
+    patience = Patience(60.0, 600.0, meets_door=lambda canary: canary is REFUSED, clock=lambda: now)
+    while (pause_s := patience.pause_s(REFUSED)) is not None:
+        now, asked = now + pause_s, asked + 1
+        assert patience.left_s() == 60.0
+    assert 100 <= now <= 120
+    assert asked <= 16
+    assert Patience(60.0, 600.0, clock=lambda: now).pause_s(REFUSED) is None
 
 
 @pytest.mark.parametrize("named_s", [None, 17.0, 39.0, 119.0])

@@ -45,6 +45,24 @@ def test_another_process_is_proof_whatever_became_of_the_canary() -> None:
     assert vigil.born == life(4)
 
 
+@pytest.mark.parametrize("canary", [CUT, HANGS, SANG])
+def test_a_hung_life_has_died_where_another_one_is_seen_and_never_by_its_canary_alone(canary: Canary) -> None:
+    vigil = Vigil(life(1), ended=False, wedged=True)
+    looks = [(GREEN, life(1), canary), (REFUSED, None, TURNED_DOWN), (LOADING, None, NOT_READY), (GREEN, life(1), SANG)]
+    assert relapses(vigil, *looks) == [], "it lives on"
+    end = vigil.see(Look(9.0, GREEN, life(2)))
+    assert end is not None
+    assert (end.of_wedged, end.corroboration) == (True, Corroboration.PROVEN)
+    assert (vigil.born, vigil.relapses) == (life(2), 0)
+    assert not vigil.is_young(Look(9.0, GREEN, life(2)))
+    assert relapses(vigil, (GREEN, life(2), CUT), (GREEN, life(3), None)) == [Corroboration.PROVEN], "a relapse"
+    assert vigil.relapses == 1
+
+
+def test_whoever_ends_a_hung_life_himself_counts_no_death() -> None:
+    assert relapses(Vigil(life(1), ended=False), (GREEN, life(1), HANGS), (GREEN, life(2), SANG)) == []
+
+
 @pytest.mark.parametrize("canary", [CUT, TURNED_DOWN, SAYS_DEAD, ERRS])
 def test_where_no_process_is_told_of_a_lost_canary_after_green_health_is_a_presumption(canary: Canary) -> None:
     vigil = Vigil(None, ended=True)
@@ -151,3 +169,10 @@ def test_one_that_is_not_well_yet_costs_no_patience() -> None:
 def test_where_no_canary_ever_sang_each_line_that_is_cut_is_a_death(canary: Canary, number: int) -> None:
     vigil = Vigil(None, ended=True, unsung=True)
     assert relapses(vigil, *[(GREEN, None, canary)] * 3, (GREEN, None, None)) == [Corroboration.PRESUMED] * number
+
+
+@pytest.mark.parametrize(("last", "shown"), [(200, 0), (401, 0), (429, 0), (503, 1)])
+def test_health_that_a_door_turns_away_did_not_go_down(last: int, shown: int) -> None:
+    away = Canary(ok=False, duration_s=0.1, status=502, error="Bad Gateway")
+    looks = [(GREEN, None, away), (Health(0.0, last), None, None)]
+    assert len(relapses(Vigil(None, ended=True), *looks)) == shown

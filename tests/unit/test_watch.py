@@ -13,7 +13,7 @@ from fuzzer.errors import Interrupted
 from fuzzer.model import Settings
 from fuzzer.rig import Rig
 from fuzzer.standing import Standing
-from fuzzer.watch import Pulse, watch
+from fuzzer.watch import GRACE_INTERVAL_S, Pulse, grace, watch
 from targets.base import Health
 from targets.scrape import Scrape
 
@@ -110,6 +110,35 @@ def test_an_answer_that_trickles_for_ever_is_a_hang() -> None:
     assert pulse.hung(60, 600)
 
 
+def test_what_was_asked_for_may_come_for_as_long_as_it_comes() -> None:
+    clock = Clock()
+    pulse = Pulse(clock.now, clock)
+    for _ in range(1000):
+        pulse.on_byte()
+        pulse.on_token()
+        looking(pulse, clock, 5)
+        assert not pulse.hung(60, 100)
+
+
+@pytest.mark.parametrize("tokens", [0, 20])
+def test_whatever_else_moves_an_answer_that_does_not_go_on_is_a_hang(tokens: int) -> None:
+    """An engine that computes for ever, be it before its first token or past all that was asked for."""
+    clock = Clock()
+    pulse = Pulse(clock.now, clock)
+    for _ in range(tokens):
+        pulse.on_byte()
+        pulse.on_token()
+        looking(pulse, clock, 50)
+    steps, waited = 0, 0
+    while not pulse.hung(60, 100):
+        looking(pulse, clock, 10)
+        steps, waited = steps + 1, waited + 10
+        pulse.on_scrape(Scrape(0.0, running=1.0, heartbeat=float(steps)))
+        if tokens:
+            pulse.on_byte()
+    assert waited == pytest.approx(600, abs=60)
+
+
 class Told:
     """Metrics that tell of one start after the other, the last one for good."""
 
@@ -138,7 +167,7 @@ async def test_a_request_is_not_hung_up_on_where_two_engines_take_turns(
     with anyio.fail_after(10):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(watch, told, pulse, Settings(), lambda: None)  # type: ignore[arg-type]
-            while pulse.died is None and len(told.starts) > 1:  # noqa: ASYNC110  (it is the clock of the watch)
+            while pulse.died is None and (died or len(told.starts) > 1):  # noqa: ASYNC110  (it is the clock of the watch)
                 await anyio.sleep(0.001)
             await anyio.sleep(0.05)
             tasks.cancel_scope.cancel()
@@ -166,6 +195,26 @@ async def test_metrics_that_hang_keep_no_restart_from_being_told(monkeypatch: py
             await told.wait()
             tasks.cancel_scope.cancel()
     assert pulse.died == "process start went from 1000.00 to 1030.00"
+
+
+class Limited(Told):
+    """Health behind a limit on requests: so many are let in."""
+
+    def __init__(self, let_in: int, *, wait_s: float | None) -> None:
+        self.let_in, self.wait_s, self.asked = let_in, wait_s, 0
+
+    async def health(self) -> Health:
+        self.asked += 1
+        return Health(0.0, 200) if self.asked <= self.let_in else Health(0.0, 429, wait_s=self.wait_s)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("wait_s", [None, 0.0, 9.0, 1e9])
+async def test_whoever_turns_a_poll_away_is_not_asked_ten_times_a_second(wait_s: float | None) -> None:
+    limited = Limited(3, wait_s=wait_s)
+    polls = await grace(limited, Pulse(0.0, Clock()), seconds=0.6, interval_s=GRACE_INTERVAL_S)  # type: ignore[arg-type]
+    assert [poll.status for poll in polls] == [200, 200, 200, 429]
+    assert polls[-1].wait_s == wait_s
 
 
 @pytest.mark.anyio
