@@ -157,9 +157,9 @@ class _Waiting:
 
     async def leave(self) -> None:
         """Nobody waits on: what died last is seen, and is helped all the same; who is healthy behind a limit is not."""
-        if not self.spent:
-            await self.look()
-        if not self.kept_out:
+        health = None if self.spent else (await self.look()).health
+        is_down = health is not None and not (health.ok or health.turned_away)
+        if is_down or not self.kept_out:
             await self._help_if_due()
 
     async def attempt(self) -> bool:

@@ -28,10 +28,11 @@ _LAST_WORDS = re.compile(
 # Up to it in its clause a claim is but a guess after these; what follows it may guess at the cause.
 _GUESS = re.compile(
     r"\b(?:maybe|perhaps|possibly|probably|likely|if|whether|unless|in case|(?:may|might|could) (?:be|have|mean))\b"
-    r"(?:(?!\b(?:because|since|as|after)\b)[^.!?;:,\n]){0,80}\Z",
+    r"(?:,?\s{1,3}(?:because|since|as|after)\b|,)?"
+    r"(?:(?!\b(?:because|since|as|after)\b)(?:[^.!?;:,\n]|,(?= or\b))){0,80}\Z",
     re.IGNORECASE,
 )
-_ASKED = re.compile(r"(?:(?! - )[^.!;:,(\n?]){0,80}\?(?=[\s\"'<]|\Z)")
+_ASKED = re.compile(r"(?:(?! - )[^.!;:,(\n?]){0,80}\?(?=[\s\"'<)!?]|\Z)")
 _GIVES_UP = re.compile(r"\bcompletion\b[^.]{0,80}\baborted\b", re.IGNORECASE)
 _BREAKAGE = re.compile(
     r"out of (?:gpu |device |host |system )?memory|\boom\b|(?:insufficient|not enough) memory|allocat\w* fail"

@@ -12,7 +12,7 @@ from fuzzer.model import Outcome, Role, Side, side_of
 from fuzzer.plans.assumed import assumed, times
 from fuzzer.plans.axis import axis_words, cause_for, left_for_drafts
 from fuzzer.plans.corners import failed_corner, unknown_corners
-from fuzzer.plans.doubt import died_between
+from fuzzer.plans.doubt import TWICE, died_between
 from fuzzer.plans.limits import (
     asked_failure,
     cut_short_of_limit,
@@ -106,11 +106,15 @@ def conclude(ledger: Ledger) -> Finding:
 def _died_once(ledger: Ledger, kind: FindingKind) -> str | None:
     """Which death did not come again, at its length or above it. Passes outweigh it, but explain nothing.
 
-    One between two probes may be somebody's restart. Below a refusal that was met on the way so may one in flight:
-    where passes do not outweigh it, it is the lower of the two that bounds the search.
+    One between two probes may be somebody's restart. Below a refusal that was met on the way so may one in flight, and
+    one alone: where passes do not outweigh it, it is the lower of the two that bounds the search.
     """
     if ledger.bounds.first_bad is not None:
-        return died_between(ledger.seen) if kind is FindingKind.CLEAN_LIMIT else None
+        if kind is not FindingKind.CLEAN_LIMIT:
+            return None
+        failures = [seen for _, tally in ledger.line() for seen in tally.failures]
+        if sum(seen.outcome is Outcome.DEATH for seen in failures) < TWICE:
+            return died_between(ledger.seen)
     for length, tally in ledger.line():
         died = [seen for seen in tally.failures if seen.outcome is Outcome.DEATH]
         if died and ledger.is_sound(tally):

@@ -169,8 +169,8 @@ def _shrink(
     """
     most_deaths = min(hunt.question.shrink_deaths, hunt.question.max_deaths - hunt.deaths)
     shrink = Shrink(hunt, met, tuple(hunt.past), most_deaths, late)
-    shown_by = {met.seq, met.seq + 1} if late else {met.seq}  # what dies with the short prompt after it is not nobody's
-    is_sure = any(one.seq in shown_by and hunt.is_bad(one) for one in hunt.answers.evidence)
+    shown_by = [one for one in hunt.answers.evidence if one.seq == met.seq or (late and one.seq > met.seq)]
+    is_sure = any(hunt.is_bad(one) for one in shown_by)  # what dies with the short prompt after it is not nobody's
     try:
         made = yield from shrink.run()
     except Ended as end:

@@ -217,10 +217,14 @@ async def test_an_engine_that_is_put_away_while_we_wait_died_of_nothing(
     assert any("while we waited" in event.text for event in heard if isinstance(event, Note))
 
 
-@pytest.mark.parametrize(("says", "helped"), [(RATE, False), (NOBODY, True)])
-async def test_who_is_healthy_behind_a_limit_is_not_restarted(says: bytes, helped: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("says", "health", "helped"), [(RATE, 200, False), (RATE, 429, False), (RATE, 503, True), (NOBODY, 200, True)]
+)
+async def test_who_is_healthy_behind_a_limit_is_not_restarted(
+    says: bytes, health: int, helped: bool, tmp_path: Path
+) -> None:
     act, mark = Ejected(says, None, asked=1), tmp_path / "helped"
-    async with staged(act, long=1) as stage:
+    async with staged(act, pages={"/health": whole(health, b"")}, long=1) as stage:
         ended = await waited_for(stage, tmp_path, 0.0, revival_timeout_s=0.5, on_death=f"echo helped >> '{mark}'")
     assert (ended.came_back, mark.exists()) == (False, helped)
 

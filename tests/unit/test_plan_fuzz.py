@@ -447,6 +447,26 @@ def test_a_death_with_the_short_prompt_in_flight_is_not_passed_over() -> None:
     assert found.failed > 1, "trials are judged by the short prompt after them likewise"
 
 
+@dataclass
+class SlowOnce(Slow):
+    """It does so twice, and whoever is on the way turns the next one away before it dies with another in flight."""
+
+    is_turned_away: bool = False
+
+    def answer(self, spec: ProbeSpec) -> Observation:
+        if self.dying == 2 and not self.is_turned_away:
+            self.is_turned_away = True
+            return replace(self.world.answer(spec), outcome=Outcome.BUSY, completion_tokens=None, retry_after_s=0.0)
+        seen = super().answer(spec)
+        self.dying = 0 if self.times > 2 else self.dying
+        return seen
+
+
+def test_a_death_after_who_was_busy_is_not_passed_over_either() -> None:
+    played = play(fuzz(question(most_samples=60, seed=7)), SlowOnce(range(16_000, 17_000)).answer)
+    assert (played.finding.kind, len(played.finding.reproducers)) == (FindingKind.DEATH, 1), played.finding.reason
+
+
 def test_an_error_that_the_engine_lives_through_is_shrunk_too() -> None:
     engine = Engine(lambda spec, _: Outcome.ERROR if spec.length % 128 == 5 and spec.length > 1000 else None)
     finding = engine.play(fuzz(question()))

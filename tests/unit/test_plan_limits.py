@@ -150,3 +150,17 @@ def test_one_restart_by_somebody_costs_no_limit_that_is_met_on_the_way(style: st
 
     finding = play(bisect(BisectQuestion(lo=1_000, hi=8_000)), answer).finding
     assert (finding.kind, finding.cap) == (FindingKind.CLEAN_LIMIT, 5_000), finding.reason
+
+
+@pytest.mark.parametrize("at", [(2, 5), (2, 5, 7), (3, 6, 9)])
+def test_several_deaths_below_a_limit_that_is_met_on_the_way_are_no_chance(at: tuple[int, ...]) -> None:
+    world = World(limit=5_000)
+
+    def answer(spec: ProbeSpec) -> Observation:
+        seen = world.answer(spec)
+        if seen.seq not in at:
+            return seen
+        return replace(seen, outcome=Outcome.DEATH, completion_tokens=None, deaths=1, blames="this", revival_s=20.0)
+
+    finding = play(bisect(BisectQuestion(lo=1_000, hi=8_000)), answer).finding
+    assert (finding.kind, finding.cap) == (FindingKind.NOT_LENGTH, None), finding.reason

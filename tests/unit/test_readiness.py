@@ -11,6 +11,7 @@ from fuzzer.model import Corroboration, Outcome
 from fuzzer.outcome import judge
 from targets import proxies
 from targets.base import Fault, Health, Reply
+from targets.scrape import START_HEADER
 from tests.unit.test_outcome import (
     BLIND,
     CANARY_500,
@@ -85,6 +86,14 @@ def test_an_exporter_that_outlives_its_engine_proves_nothing(seen: Evidence) -> 
     busy_elsewhere = scrape(done=6, monotone={"requests": 6.0, "polls": 3.0})
     later = replace(busy_elsewhere, monotone={"requests": 6.0, "polls": 4.0})
     assert judge(replace(gone, after=busy_elsewhere, settled=later)).deaths == 0, "it is idle, and tells that it lives"
+
+
+def test_an_idle_engine_that_tells_its_start_with_each_answer_lives() -> None:
+    """llama.cpp counts nothing while it is idle, and its header comes from nobody but the living process."""
+    told = {START_HEADER: 1_000.0}
+    before, after = scrape(done=5, starts=told), scrape(done=6, starts=told)
+    seen = evidence(health_after=(GREEN, GONE), canary=CANARY_REFUSED, served_before=True)
+    assert judge(replace(seen, before=before, after=after, settled=after)).deaths == 0
 
 
 @pytest.mark.parametrize("canary", [CANARY_REFUSED, CANARY_500])

@@ -109,6 +109,12 @@ GUESSES = [
     "possibly a CUDA error",
     '{"detail": "was the model unloaded?"}',
     "It may be that the worker crashed when it ran out of room",
+    "Request failed, possibly because the engine died",
+    "This may be because the model server is not running",
+    "Perhaps the model is not loaded, or the engine is dead",
+    "If the request is too long, or the engine has died, retry",
+    "No answer (engine dead?)",
+    "Maybe, the engine died",
 ]
 KNOWN_OF_UNKNOWN_CAUSE = [
     "The worker died. Maybe it was out of memory?",
