@@ -221,6 +221,11 @@ class Observation:
         return self.blames is not None
 
     @property
+    def ended_a_life(self) -> bool:
+        """Did the engine die of it, or serve nobody after it?"""
+        return self.outcome is Outcome.DEATH or self.wedged
+
+    @property
     def ends_late(self) -> bool:
         """Is the end of its engine, where it is seen while that is waited for, its own death? A hang has no other end.
 

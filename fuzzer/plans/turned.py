@@ -146,14 +146,10 @@ def _failed(ledger: Ledger) -> list[Observation]:
     against: list[Observation] = []
     for tally in _tallies(ledger).values():
         against += tally.refusals
-        is_clear = len(tally.failures) > 1 or any(map(_took_it_down, tally.failures))
+        is_clear = len(tally.failures) > 1 or any(seen.ended_a_life for seen in tally.failures)
         if is_clear and not ledger.is_sound(tally):
             against += tally.failures
     return against
-
-
-def _took_it_down(seen: Observation) -> bool:
-    return seen.outcome is Outcome.DEATH or seen.wedged
 
 
 def _tallies(ledger: Ledger) -> dict[tuple[int, int], Tally]:

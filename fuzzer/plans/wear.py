@@ -83,13 +83,13 @@ def kills_the_old(ledger: Ledger) -> str | None:
     Lives that end alike are told sooner, and better, by `worn`.
     """
     deaths, passes = [], []
-    shortest = min((seen.length for seen in ledger.evidence if _ended_a_life(seen)), default=0)
+    shortest = min((seen.length for seen in ledger.evidence if seen.ended_a_life), default=0)
     counted = {seen.seq: seen for seen in ledger.evidence if seen.length >= shortest}
     for life in lives_of(ledger.seen):
         age = life.sung
         for seen in life.probes:
             known = counted.get(seen.seq)
-            if known is not None and _ended_a_life(known):
+            if known is not None and known.ended_a_life:
                 deaths.append(age)
             elif known is not None and known.outcome is Outcome.PASS:
                 passes.append(age)
@@ -160,11 +160,7 @@ def _is_idler(life: Life, ledger: Ledger) -> bool:
 
 
 def _deaths(tally: Tally) -> list[Observation]:
-    return [seen for seen in tally.failures if _ended_a_life(seen)]
-
-
-def _ended_a_life(seen: Observation) -> bool:
-    return seen.outcome is Outcome.DEATH or seen.wedged
+    return [seen for seen in tally.failures if seen.ended_a_life]
 
 
 def _surprise(tally: Tally) -> float:

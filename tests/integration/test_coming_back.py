@@ -184,6 +184,11 @@ async def test_what_is_on_its_way_is_not_helped_again(
     assert (ended.came_back, ended.relapses, engine.life) == (True, 0, lives)
 
 
+def metrics_page(start: float, answers: int) -> bytes:
+    told = f"process_start_time_seconds {start}\nvllm:request_success_total {answers}\n"
+    return whole(200, told.encode())
+
+
 @dataclass(slots=True)
 class PutAway:
     """Turns the first long prompt away for two seconds, and is another process at the end of them, as it was idle."""
@@ -193,8 +198,7 @@ class PutAway:
 
     async def metrics(self, writer: Writer, _asked: Mapping[str, Any]) -> None:
         start = 1000 + 60 * (time.monotonic() > self.turned_at + 1.9)
-        told = f"process_start_time_seconds {start}\nvllm:request_success_total {self.answers}\n"
-        writer.write(whole(200, told.encode()))
+        writer.write(metrics_page(start, self.answers))
 
     async def __call__(self, writer: Writer, asked: Mapping[str, Any]) -> None:
         if len(asked["prompt"]) > 900 and self.turned_at == float("inf"):
@@ -238,8 +242,7 @@ class Doomed:
 
     async def metrics(self, writer: Writer, _asked: Mapping[str, Any]) -> None:
         start = 1000 + 60 * (self.died_at < float("inf")) + 60 * (time.monotonic() > self.died_at + 1.8)
-        told = f"process_start_time_seconds {start}\nvllm:request_success_total {self.answers}\n"
-        writer.write(whole(200, told.encode()))
+        writer.write(metrics_page(start, self.answers))
 
     async def __call__(self, writer: Writer, asked: Mapping[str, Any]) -> None:
         if len(asked["prompt"]) > 900 and self.died_at == float("inf"):
