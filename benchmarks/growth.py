@@ -18,7 +18,8 @@ import anyio
 from fuzzer.cli import session
 from fuzzer.cli.flags import CommonFlags
 from fuzzer.finding import Finding, FindingKind
-from fuzzer.model import Observation, Outcome, ProbeSpec, Role, Settings
+from fuzzer.model import Outcome, ProbeSpec, Role, Settings
+from fuzzer.observation import Observation
 from fuzzer.plans import Plan
 
 TENTHS = 10

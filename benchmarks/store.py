@@ -19,7 +19,8 @@ from statistics import median
 
 from fuzzer.evidence import Canary
 from fuzzer.finding import Finding, FindingKind
-from fuzzer.model import Observation, Outcome, ProbeSpec, Role
+from fuzzer.model import Outcome, ProbeSpec, Role
+from fuzzer.observation import Observation
 from fuzzer.store import History, Intent, RunRecord, Store, audit, codec, connect
 
 APPENDS = 400

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from fuzzer.events import Event
-    from fuzzer.model import Observation
+    from fuzzer.observation import Observation
     from fuzzer.relapse import Relapse
     from fuzzer.revival import Revival
 

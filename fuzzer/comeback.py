@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from fuzzer.events import Event
     from fuzzer.evidence import Evidence
     from fuzzer.lives import Lives
-    from fuzzer.model import Observation, ProbeSpec
+    from fuzzer.model import ProbeSpec
+    from fuzzer.observation import Observation
     from fuzzer.revival import Revival
     from fuzzer.rig import Rig
     from fuzzer.standing import Standing

@@ -22,7 +22,8 @@ from fuzzer.events import EngineDied, Event, Note, ProbeEnded, ProbeProgress, Pr
 from fuzzer.finding import Finding
 from fuzzer.lastwords import LastWords, beside
 from fuzzer.lives import Lives
-from fuzzer.model import Corroboration, Observation, Outcome, ProbeSpec, Role
+from fuzzer.model import Corroboration, Outcome, ProbeSpec, Role
+from fuzzer.observation import Observation
 from fuzzer.observe import observe
 from fuzzer.outcome import judge
 from fuzzer.plans.whole import ASKED_WHOLE, is_again

@@ -9,7 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fuzzer.finding import Finding
-    from fuzzer.model import Corroboration, Observation, ProbeSpec
+    from fuzzer.model import Corroboration, ProbeSpec
+    from fuzzer.observation import Observation
     from targets.base import Health
 
 

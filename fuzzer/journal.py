@@ -7,7 +7,8 @@ from functools import reduce
 from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Any
 
-from fuzzer.model import Corroboration, Observation, Outcome
+from fuzzer.model import Corroboration, Outcome
+from fuzzer.observation import Observation
 from fuzzer.prompts.recipe import Recipe
 from fuzzer.standing import Standing
 from fuzzer.store import Intent, summary

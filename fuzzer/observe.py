@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from fuzzer.cached import cached_tokens
 from fuzzer.garble import REPLACEMENT, leaks, repeats, runs_out
-from fuzzer.model import WELL, Baseline, Generated, Observation, Outcome
+from fuzzer.model import WELL, Baseline, Outcome
+from fuzzer.observation import Generated, Observation
 from fuzzer.way import cut_late, failed_late
 from targets.bodies import visible
 from targets.gateways import deployment

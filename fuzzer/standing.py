@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from fuzzer.counting import Counts
 from fuzzer.lastwords import same_bug
-from fuzzer.model import WELL, Observation, Outcome, Role
+from fuzzer.model import WELL, Outcome, Role
+from fuzzer.observation import Observation
 from fuzzer.yardsticks import learnt, likest, sets_one, yardstick
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ from fuzzer.song import serves
 
 if TYPE_CHECKING:
     from fuzzer.evidence import Evidence
-    from fuzzer.model import Observation, ProbeSpec
+    from fuzzer.model import ProbeSpec
+    from fuzzer.observation import Observation
 
 LOST = "the target was lost while it tokenized"
 

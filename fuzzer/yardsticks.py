@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from fuzzer.model import Baseline, Outcome, Role
 
 if TYPE_CHECKING:
-    from fuzzer.model import Observation, ProbeSpec
+    from fuzzer.model import ProbeSpec
+    from fuzzer.observation import Observation
     from targets.base import Mode
 
 Way = tuple["Mode", str]

@@ -29,7 +29,7 @@ from fuzzer.watch import scrape
 if TYPE_CHECKING:
     from fuzzer.cli.flags import CommonFlags
     from fuzzer.cli.watching import Listeners
-    from fuzzer.model import Observation
+    from fuzzer.observation import Observation
 
 
 def inspect(flags: CommonFlags, *, probe_limit: bool) -> Never:

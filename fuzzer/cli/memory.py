@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fuzzer.cli.session import Session
-    from fuzzer.model import Observation
+    from fuzzer.observation import Observation
     from fuzzer.store import Run
 
 PLANS = frozenset({"bisect", "probe"})

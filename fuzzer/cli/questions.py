@@ -23,7 +23,7 @@ from fuzzer.search.places import BLOCK
 
 if TYPE_CHECKING:
     from fuzzer.cli.session import Session
-    from fuzzer.model import Observation
+    from fuzzer.observation import Observation
     from fuzzer.plans import Plan
     from fuzzer.store import Run
     from targets.base import Mode

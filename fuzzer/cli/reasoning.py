@@ -13,7 +13,7 @@ from fuzzer.report.why import why
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fuzzer.model import Observation
+    from fuzzer.observation import Observation
     from fuzzer.store import Run
 
 

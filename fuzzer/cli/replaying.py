@@ -30,7 +30,8 @@ from fuzzer.store import History
 
 if TYPE_CHECKING:
     from fuzzer.cli.watching import Listeners
-    from fuzzer.model import Observation, Outcome
+    from fuzzer.model import Outcome
+    from fuzzer.observation import Observation
     from fuzzer.store import Intent, Run
 
 _EXITS: Final = {True: Exit.ANSWERED, False: Exit.BAD_NEWS, None: Exit.INCONCLUSIVE}

@@ -18,7 +18,7 @@ from fuzzer.report.words import span
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fuzzer.model import Observation
+    from fuzzer.observation import Observation
     from fuzzer.plans.forecast import Forecast
     from fuzzer.plans.question import BisectQuestion
     from fuzzer.report.attribution import Attribution

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fuzzer.cli.flags import CommonFlags
-    from fuzzer.model import Observation
+    from fuzzer.observation import Observation
     from fuzzer.plans import Plan
     from fuzzer.prompts.recipe import Recipe
     from fuzzer.store import Run

@@ -16,7 +16,8 @@ from fuzzer.console import lines
 from fuzzer.console.numberline import ASCII_GLYPHS, GLYPHS, Axis, Ground, ground, zoom
 from fuzzer.console.view import View
 from fuzzer.events import Bracket, EngineDied, ProbeStarted
-from fuzzer.model import Observation, Outcome
+from fuzzer.model import Outcome
+from fuzzer.observation import Observation
 from fuzzer.report import probes
 from fuzzer.report.plain import plain
 from fuzzer.report.words import plural, span, tokens

@@ -22,7 +22,8 @@ from fuzzer.events import (
     RunEnded,
     RunStarted,
 )
-from fuzzer.model import Observation, Outcome
+from fuzzer.model import Outcome
+from fuzzer.observation import Observation
 
 
 @dataclass(frozen=True, slots=True)

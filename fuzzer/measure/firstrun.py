@@ -13,7 +13,7 @@ from fuzzer.model import Role
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from fuzzer.model import Observation
+    from fuzzer.observation import Observation
 
 MOST_WARM_UPS: Final = 6
 FASTER: Final = 0.9  # of the best time so far: what gets faster by more is not warm yet

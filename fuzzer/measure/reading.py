@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from fuzzer.model import Observation
+    from fuzzer.observation import Observation
     from targets.scrape import DraftCounts
 
 GRAIN_S: Final = 0.02  # what is below this is the clock's and the network's

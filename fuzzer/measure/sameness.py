@@ -17,7 +17,7 @@ from fuzzer.model import WELL, Outcome, Role
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from fuzzer.model import Generated, Observation
+    from fuzzer.observation import Generated, Observation
 
 NEEDLE: Final = "needle"
 EXCERPT_CHARS: Final = 60  # before a divergence, and of each continuation: 180 in all

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Final
 from fuzzer.measure.firstrun import MOST_WARM_UPS, warm_since
 from fuzzer.measure.reading import Mark, Reading, reading_of
 from fuzzer.measure.scatter import Spread, mean, scatter, spread, wanted
-from fuzzer.model import Cache, Observation, Outcome, Role
+from fuzzer.model import Cache, Outcome, Role
+from fuzzer.observation import Observation
 from targets.scrape import DraftCounts
 
 if TYPE_CHECKING:

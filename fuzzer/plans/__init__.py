@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from fuzzer.finding import Finding
-from fuzzer.model import Observation, ProbeSpec
+from fuzzer.model import ProbeSpec
+from fuzzer.observation import Observation
 
 Plan = Generator[ProbeSpec, Observation, Finding]

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from fuzzer.model import WELL, Observation, Outcome, ProbeSpec, Role
+from fuzzer.model import WELL, Outcome, ProbeSpec, Role
+from fuzzer.observation import Observation
 from fuzzer.plans.corners import FIRST_TOKENS
 from fuzzer.plans.terms import SHORT, longest_beside
 

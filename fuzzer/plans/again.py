@@ -11,7 +11,7 @@ from fuzzer.plans.single import shown_by
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fuzzer.model import Observation
+    from fuzzer.observation import Observation
     from fuzzer.plans import Plan
 
 

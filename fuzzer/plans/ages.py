@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from fuzzer.model import Observation, Outcome
+from fuzzer.model import Outcome
+from fuzzer.observation import Observation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

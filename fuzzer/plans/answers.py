@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fuzzer.finding import Halt
-from fuzzer.model import FAIL_ON_DEFAULT, Observation, Outcome, ProbeSpec
+from fuzzer.model import FAIL_ON_DEFAULT, Outcome, ProbeSpec
+from fuzzer.observation import Observation
 from fuzzer.plans.doubt import TWICE, answered_before
 from fuzzer.plans.interruption import out_of_time, stopped, wait
 

@@ -15,7 +15,7 @@ from fuzzer.standing import BELIEVED
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from fuzzer.model import Observation
+    from fuzzer.observation import Observation
     from fuzzer.plans.ledger import Ledger
     from fuzzer.plans.question import BisectQuestion
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fuzzer.finding import Finding, Halt
-from fuzzer.model import Observation, ProbeSpec, Role
+from fuzzer.model import ProbeSpec, Role
+from fuzzer.observation import Observation
 from fuzzer.plans.axis import settle_axis
 from fuzzer.plans.causes import other_cause
 from fuzzer.plans.conclusion import cap_of, conclude, everywhere, inconclusive, not_by_length

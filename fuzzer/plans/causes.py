@@ -11,7 +11,7 @@ from fuzzer.model import Outcome, Side, side_of
 from fuzzer.plans.wear import SORTED, died_alone, kills_the_old, worn
 
 if TYPE_CHECKING:
-    from fuzzer.model import Observation
+    from fuzzer.observation import Observation
     from fuzzer.plans.ledger import Ledger
     from fuzzer.plans.tally import Tally
 

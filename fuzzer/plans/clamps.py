@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fuzzer.answered import CLAMP_SLACK
-from fuzzer.model import WELL, Observation, Outcome, Role
+from fuzzer.model import WELL, Outcome, Role
+from fuzzer.observation import Observation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,7 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from fuzzer.model import Observation, ProbeSpec, Role
+from fuzzer.model import ProbeSpec, Role
+from fuzzer.observation import Observation
 from fuzzer.plans.line import confidence_in, outweighs
 from fuzzer.plans.narrowing import belief_of, is_closed, suspects_of, took_the_engine_down
 from fuzzer.recommend import passes_needed

@@ -6,7 +6,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fuzzer.model import WELL, Observation, Role
+from fuzzer.model import WELL, Role
+from fuzzer.observation import Observation
 from fuzzer.plans.conditions import CONDITIONS
 from fuzzer.search.places import RESIDUES
 

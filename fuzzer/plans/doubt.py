@@ -15,7 +15,7 @@ from fuzzer.model import Corroboration, Outcome, Side, side_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from fuzzer.model import Observation
+    from fuzzer.observation import Observation
     from fuzzer.plans.question import BisectQuestion
 
 TWICE = 2  # so often it is no chance that nobody's death follows one probe

@@ -9,7 +9,8 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from fuzzer.finding import Finding, FindingKind, Halt, Reproducer
-from fuzzer.model import Observation, Outcome, ProbeSpec, Role
+from fuzzer.model import Outcome, ProbeSpec, Role
+from fuzzer.observation import Observation
 from fuzzer.plans.answers import Answers
 from fuzzer.plans.conditions import CONDITIONS, needed
 from fuzzer.plans.doubt import died_between

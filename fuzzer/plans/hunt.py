@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from fuzzer.finding import Halt
-from fuzzer.model import Observation, Outcome, ProbeSpec, Side, side_of
+from fuzzer.model import Outcome, ProbeSpec, Side, side_of
+from fuzzer.observation import Observation
 from fuzzer.plans.answers import Answers
 from fuzzer.plans.interruption import spent
 

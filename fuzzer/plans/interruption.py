@@ -11,7 +11,7 @@ from fuzzer.model import LONGEST_NAMED_WAIT_S, Outcome, ProbeSpec
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fuzzer.model import Observation
+    from fuzzer.observation import Observation
 
 MOST_TRIES = 6
 LONGEST_WAIT_S = 30.0

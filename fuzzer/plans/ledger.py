@@ -11,7 +11,8 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fuzzer.model import Observation, ProbeSpec, Role, Side, side_of
+from fuzzer.model import ProbeSpec, Role, Side, side_of
+from fuzzer.observation import Observation
 from fuzzer.plans.clamps import disbelieved
 from fuzzer.plans.doubt import Doubts
 from fuzzer.plans.interruption import dies_of_canaries

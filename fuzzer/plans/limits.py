@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fuzzer.model import Observation, Outcome, ProbeSpec, Role, Side, side_of
+from fuzzer.model import Outcome, ProbeSpec, Role, Side, side_of
+from fuzzer.observation import Observation
 from fuzzer.plans.tally import Tally
 from fuzzer.plans.terms import longest_beside
 

@@ -17,7 +17,7 @@ from fuzzer.model import WELL
 from fuzzer.standing import Standing
 
 if TYPE_CHECKING:
-    from fuzzer.model import Observation
+    from fuzzer.observation import Observation
     from targets.base import Mode
 
 

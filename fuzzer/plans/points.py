@@ -12,7 +12,8 @@ from fuzzer.model import Role
 from fuzzer.plans.tally import Tally
 
 if TYPE_CHECKING:
-    from fuzzer.model import Observation, Side
+    from fuzzer.model import Side
+    from fuzzer.observation import Observation
     from fuzzer.plans.offsets import Offsets
 
     Point = tuple[int, int]

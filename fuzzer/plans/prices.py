@@ -9,7 +9,7 @@ from fuzzer.search import Costs
 from fuzzer.search.costs import DEATH_IN_PASSES
 
 if TYPE_CHECKING:
-    from fuzzer.model import Observation
+    from fuzzer.observation import Observation
     from fuzzer.plans.question import BisectQuestion
 
 MOST_PASSES_A_DEATH = 100  # passes out of the cache cost next to nothing, but hundreds of them are wear

@@ -16,7 +16,7 @@ from fuzzer.plans.terms import SHORT
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from fuzzer.model import Observation
+    from fuzzer.observation import Observation
     from fuzzer.plans import Plan
 
 POINTS = 8

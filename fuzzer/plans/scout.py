@@ -25,7 +25,7 @@ from fuzzer.recommend import cap_below
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fuzzer.model import Observation
+    from fuzzer.observation import Observation
     from fuzzer.plans.question import BisectQuestion
 
 COLD_DEATHS = 3  # left for the cold search: first_bad, its confirmation, and one if they do not agree

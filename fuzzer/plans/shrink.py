@@ -11,7 +11,8 @@ from collections.abc import Callable, Generator
 from dataclasses import replace
 
 from fuzzer.finding import Reproducer
-from fuzzer.model import Observation, ProbeSpec
+from fuzzer.model import ProbeSpec
+from fuzzer.observation import Observation
 from fuzzer.plans.conditions import needed, plain
 from fuzzer.plans.terms import SHORT
 from fuzzer.plans.trials import TRIES, Spent, Trial, Trials

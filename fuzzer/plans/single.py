@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fuzzer.finding import Finding, FindingKind, Halt
-from fuzzer.model import Observation, Outcome, ProbeSpec, Role, Side, side_of
+from fuzzer.model import Outcome, ProbeSpec, Role, Side, side_of
+from fuzzer.observation import Observation
 from fuzzer.plans.interruption import spent, stopped, wait
 from fuzzer.plans.ledger import Ledger
 from fuzzer.plans.opening import baseline

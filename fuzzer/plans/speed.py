@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from fuzzer.finding import Finding, FindingKind, Halt
 from fuzzer.measure.reading import Mark
 from fuzzer.measure.speed import Cell, cells, measured
-from fuzzer.model import Observation, Outcome, ProbeSpec, Role, Side, side_of
+from fuzzer.model import Outcome, ProbeSpec, Role, Side, side_of
+from fuzzer.observation import Observation
 from fuzzer.plans.answers import Answers
 from fuzzer.plans.doubt import died_between
 from fuzzer.plans.interruption import spent

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from fuzzer.finding import Finding, FindingKind, Halt
-from fuzzer.model import Observation, Outcome, ProbeSpec, Role, Side, side_of
+from fuzzer.model import Outcome, ProbeSpec, Role, Side, side_of
+from fuzzer.observation import Observation
 from fuzzer.plans.answers import Answers
 from fuzzer.plans.doubt import died_between
 from fuzzer.plans.interruption import spent

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from fuzzer.model import Observation, Outcome, Side
+from fuzzer.model import Outcome, Side
+from fuzzer.observation import Observation
 
 
 @dataclass(slots=True)

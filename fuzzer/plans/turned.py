@@ -21,7 +21,7 @@ from fuzzer.recommend import cap_below
 
 if TYPE_CHECKING:
     from fuzzer.finding import Finding
-    from fuzzer.model import Observation
+    from fuzzer.observation import Observation
     from fuzzer.plans.ledger import Ledger
     from fuzzer.plans.question import BisectQuestion
 

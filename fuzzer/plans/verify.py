@@ -12,7 +12,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from fuzzer.finding import Finding, FindingKind, Halt
-from fuzzer.model import Observation, Outcome, ProbeSpec, Role, Side, side_of
+from fuzzer.model import Outcome, ProbeSpec, Role, Side, side_of
+from fuzzer.observation import Observation
 from fuzzer.plans.admitted import Item, admitted, over, passes
 from fuzzer.plans.answers import Answers
 from fuzzer.plans.assumed import ended_early

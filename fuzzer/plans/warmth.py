@@ -15,7 +15,8 @@ from fuzzer.model import WELL, ProbeSpec, Role, Side, side_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fuzzer.model import Observation, Outcome
+    from fuzzer.model import Outcome
+    from fuzzer.observation import Observation
     from fuzzer.plans.ledger import Ledger
 
 SERVED = 0.9  # of a prompt that was read before: what is read anew beside it is the rest of a block, or little more

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fuzzer.finding import Finding
-    from fuzzer.model import Observation, ProbeSpec
+    from fuzzer.model import ProbeSpec
+    from fuzzer.observation import Observation
     from fuzzer.plans import Plan
 
 Ask = Callable[[Any, Sequence["Observation"]], "Plan"]

@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from fuzzer.model import FAIL_ON_DEFAULT, Observation, Outcome
+from fuzzer.model import FAIL_ON_DEFAULT, Outcome
+from fuzzer.observation import Observation
 from fuzzer.report.asked import COMMON, SEARCH, counts_output
 from fuzzer.report.finding import draft_tokens
 from fuzzer.report.verify import PLAN as GATE

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fuzzer.finding import Finding
-    from fuzzer.model import Observation
+    from fuzzer.observation import Observation
     from fuzzer.report.comparable import Side
 
 SCHEMA: Final = "ctxfuzz.diff/1"

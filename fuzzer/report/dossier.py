@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
-from fuzzer.model import FAIL_ON_DEFAULT, Observation, Outcome, Side, side_of
+from fuzzer.model import FAIL_ON_DEFAULT, Outcome, Side, side_of
+from fuzzer.observation import Observation
 from fuzzer.report.finding import conditions
 from fuzzer.report.summary import Facts, Summary, summary
 from fuzzer.report.words import in_database, tokens

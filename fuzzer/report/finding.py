@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fuzzer.finding import Finding
-    from fuzzer.model import Observation
+    from fuzzer.observation import Observation
     from fuzzer.store import Run
 
 SCHEMA: Final = "ctxfuzz.finding/1"

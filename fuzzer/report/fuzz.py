@@ -17,7 +17,8 @@ from fuzzer.report.words import in_database, plural, tokens
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from fuzzer.model import Observation, ProbeSpec
+    from fuzzer.model import ProbeSpec
+    from fuzzer.observation import Observation
     from fuzzer.store import Run
 
 SCHEMA: Final = "ctxfuzz.fuzz/1"

@@ -9,7 +9,7 @@ from fuzzer.report.plain import plain
 from fuzzer.report.words import span, tokens
 
 if TYPE_CHECKING:
-    from fuzzer.model import Observation
+    from fuzzer.observation import Observation
 
 OUTCOME_WIDTH = max(map(len, Outcome))
 

@@ -13,7 +13,7 @@ from fuzzer.report.words import tokens
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from fuzzer.model import Observation
+    from fuzzer.observation import Observation
     from fuzzer.report.attribution import Attribution
     from fuzzer.report.told import Told
     from fuzzer.store import Death, Run

@@ -21,7 +21,7 @@ from fuzzer.report.words import plural, span, tokens
 
 if TYPE_CHECKING:
     from fuzzer.finding import Finding
-    from fuzzer.model import Observation
+    from fuzzer.observation import Observation
     from fuzzer.store import Run
     from targets.scrape import DraftCounts
 

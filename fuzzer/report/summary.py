@@ -19,7 +19,7 @@ from targets.table import DIALECTS, OPENAI
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from fuzzer.model import Observation
+    from fuzzer.observation import Observation
     from fuzzer.report.attribution import Attribution
     from fuzzer.store import Run
 

@@ -11,7 +11,7 @@ from fuzzer.report.plain import plain
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from fuzzer.model import Observation
+    from fuzzer.observation import Observation
 
 Cell = str | int | float | bool | None
 

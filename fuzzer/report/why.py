@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from fuzzer.finding import Finding
-    from fuzzer.model import Observation, ProbeSpec
+    from fuzzer.model import ProbeSpec
+    from fuzzer.observation import Observation
     from fuzzer.plans.ledger import Ledger
     from fuzzer.plans.line import Bounds
     from fuzzer.plans.question import BisectQuestion

@@ -13,7 +13,7 @@ from fuzzer.model import WELL, Outcome
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fuzzer.model import Observation
+    from fuzzer.observation import Observation
 
     Price = Callable[[int], "tuple[float, float]"]
     """Cost of a length if it passes, and if it does not."""

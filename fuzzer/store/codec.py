@@ -18,6 +18,7 @@ from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get
 
 import fuzzer.evidence
 import fuzzer.model
+import fuzzer.observation
 import targets.base
 import targets.scrape
 
@@ -26,7 +27,11 @@ Reader = Callable[[object], object]
 
 _AS_IT_IS = frozenset({type(None), bool, int})
 # Names that the dataclasses' annotations use, but that their modules import for type checkers only.
-_NAMES = {**vars(targets.scrape), **vars(targets.base), **vars(fuzzer.model), **vars(fuzzer.evidence)}
+_NAMES = {
+    name: value
+    for module in (targets.scrape, targets.base, fuzzer.model, fuzzer.observation, fuzzer.evidence)
+    for name, value in vars(module).items()
+}
 
 
 class CodecError(ValueError):

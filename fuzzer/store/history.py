@@ -7,7 +7,8 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from fuzzer.model import FAIL_ON_DEFAULT, Observation, Outcome, Side, side_of
+from fuzzer.model import FAIL_ON_DEFAULT, Outcome, Side, side_of
+from fuzzer.observation import Observation
 from fuzzer.store import codec
 from fuzzer.store.audit import audit
 from fuzzer.store.errors import ILLEGIBLE, Unreadable, legible, raised

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from fuzzer.finding import Finding
-from fuzzer.model import Corroboration, Observation, ProbeSpec
+from fuzzer.model import Corroboration, ProbeSpec
+from fuzzer.observation import Observation
 
 Status = Literal["running", "done", "interrupted", "halted"]
 Ending = Literal["done", "interrupted", "halted"]

@@ -6,7 +6,8 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from fuzzer.model import Corroboration, Observation, ProbeSpec
+from fuzzer.model import Corroboration, ProbeSpec
+from fuzzer.observation import Observation
 from fuzzer.store import codec
 from fuzzer.store.order import BEGUN_AFTER
 from fuzzer.store.records import Death, Intent, RunRecord

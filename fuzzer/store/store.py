@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
     from fuzzer.evidence import Canary
     from fuzzer.finding import Finding
-    from fuzzer.model import Corroboration, Observation
+    from fuzzer.model import Corroboration
+    from fuzzer.observation import Observation
     from fuzzer.store.records import Ending, Intent, Json
     from targets.base import Health
 

@@ -32,7 +32,7 @@ import anyio.abc
 
 from fuzzer.cli import questions
 from fuzzer.cli.exits import Exit
-from fuzzer.model import Observation
+from fuzzer.observation import Observation
 from fuzzer.store import History, StoreError, audit
 from targets.sim import Simulation, running
 from targets.sim.world import World

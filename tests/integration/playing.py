@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fuzzer.events import Event
-    from fuzzer.model import Observation
+    from fuzzer.observation import Observation
     from fuzzer.plans import Plan
 
 WORLDS = Path(__file__).parents[2] / "targets" / "sim" / "worlds"

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from fuzzer.evidence import Canary
 from fuzzer.finding import Confidence, Finding, FindingKind
-from fuzzer.model import Corroboration, Observation, Outcome, ProbeSpec, Role
+from fuzzer.model import Corroboration, Outcome, ProbeSpec, Role
+from fuzzer.observation import Observation
 from fuzzer.store import Intent, RunRecord, Store
 from fuzzer.store.records import Ending
 from targets.base import Fault, Health

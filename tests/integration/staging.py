@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fuzzer.events import Event
-    from fuzzer.model import Observation
+    from fuzzer.observation import Observation
 
 Act = Callable[[Writer, Mapping[str, Any]], Awaitable[None]]
 LONG = 300  # tokens of the prompt that the stage misbehaves at

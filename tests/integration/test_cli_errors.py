@@ -17,7 +17,8 @@ import pytest
 from anyio.abc import SocketAttribute, SocketStream
 
 from fuzzer.finding import Finding, FindingKind
-from fuzzer.model import Observation, Outcome, ProbeSpec, Role
+from fuzzer.model import Outcome, ProbeSpec, Role
+from fuzzer.observation import Observation
 from fuzzer.plans.question import BisectQuestion
 from fuzzer.store import Intent, RunRecord, Store
 from targets.sim import Simulation, running

@@ -18,7 +18,8 @@ from click.testing import CliRunner, Result
 
 from fuzzer.cli import main
 from fuzzer.finding import Finding, FindingKind
-from fuzzer.model import Observation, Outcome, ProbeSpec, Role
+from fuzzer.model import Outcome, ProbeSpec, Role
+from fuzzer.observation import Observation
 from fuzzer.store import History, Intent, RunRecord, Store, audit
 from fuzzer.store.chain import link
 from tests.integration.recorded import HOSTILE, record

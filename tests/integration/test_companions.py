@@ -17,7 +17,8 @@ from fuzzer.errors import Interrupted
 from fuzzer.events import Event, ProbeEnded
 from fuzzer.finding import FindingKind, Halt
 from fuzzer.journal import recipe_of
-from fuzzer.model import Observation, Outcome
+from fuzzer.model import Outcome
+from fuzzer.observation import Observation
 from fuzzer.plans.again import AgainQuestion
 from fuzzer.report.finding import finding_object
 from fuzzer.store import History

@@ -11,7 +11,8 @@ import pytest
 from fuzzer.cli import session
 from fuzzer.cli.flags import CommonFlags
 from fuzzer.finding import Finding, FindingKind
-from fuzzer.model import Observation, ProbeSpec, Role, Settings
+from fuzzer.model import ProbeSpec, Role, Settings
+from fuzzer.observation import Observation
 from targets.sim import running
 from targets.sim.world import World
 

@@ -18,7 +18,8 @@ from fuzzer.cli.session import Result
 from fuzzer.errors import Interrupted, RunStopped
 from fuzzer.events import Event, Note
 from fuzzer.finding import FindingKind, Halt
-from fuzzer.model import Corroboration, Observation, Outcome
+from fuzzer.model import Corroboration, Outcome
+from fuzzer.observation import Observation
 from fuzzer.store import History
 from tests.integration.playing import QUICK, play
 from tests.integration.raw import Reader, Writer, reset, serving, whole

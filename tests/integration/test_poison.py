@@ -15,7 +15,8 @@ from fuzzer.cli import session
 from fuzzer.cli.flags import CommonFlags
 from fuzzer.cli.session import Result
 from fuzzer.finding import Finding, FindingKind, Halt
-from fuzzer.model import Observation, Outcome, ProbeSpec, Role, Settings
+from fuzzer.model import Outcome, ProbeSpec, Role, Settings
+from fuzzer.observation import Observation
 from fuzzer.plans import Plan
 from tests.integration.playing import play
 from tests.integration.raw import Writer, chunk

@@ -16,7 +16,8 @@ from fuzzer.cli.memory import remembered
 from fuzzer.errors import AnotherEngine, Interrupted, UsageFault
 from fuzzer.finding import Finding, FindingKind, Halt
 from fuzzer.journal import STARTS, StoreJournal, deaths_before_probes, last_seen_engine, settle
-from fuzzer.model import FAIL_ON_DEFAULT, Corroboration, Observation, Outcome, ProbeSpec, Role
+from fuzzer.model import FAIL_ON_DEFAULT, Corroboration, Outcome, ProbeSpec, Role
+from fuzzer.observation import Observation
 from fuzzer.plans.bisect import BisectQuestion, bisect, next_step
 from fuzzer.plans.ledger import Ledger
 from fuzzer.store import History, Intent, RunRecord, Store, audit

@@ -25,7 +25,7 @@ from fuzzer.errors import Interrupted, UsageFault
 from fuzzer.events import Event, Note, RunStarted
 from fuzzer.finding import Finding, FindingKind
 from fuzzer.measure.sameness import Needles, Sameness, Verdict
-from fuzzer.model import Observation
+from fuzzer.observation import Observation
 from fuzzer.prompts.page import NEEDLES
 from fuzzer.store import History
 from targets.sim import Simulation, running

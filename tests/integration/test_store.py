@@ -24,7 +24,8 @@ from hypothesis import strategies as st
 from fuzzer.evidence import Canary
 from fuzzer.finding import Confidence, Finding, FindingKind, Flaky
 from fuzzer.journal import StoreJournal, settle
-from fuzzer.model import Corroboration, Observation, Outcome, ProbeSpec, Role
+from fuzzer.model import Corroboration, Outcome, ProbeSpec, Role
+from fuzzer.observation import Observation
 from fuzzer.relapse import Relapse
 from fuzzer.revival import Revival
 from fuzzer.store import History, Intent, NoSuchRun, RunRecord, Store, StoreError, TargetLocked

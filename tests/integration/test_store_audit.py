@@ -14,7 +14,8 @@ import pytest
 
 from fuzzer.evidence import Canary
 from fuzzer.finding import Finding, FindingKind
-from fuzzer.model import Corroboration, Observation, Outcome, ProbeSpec, Role
+from fuzzer.model import Corroboration, Outcome, ProbeSpec, Role
+from fuzzer.observation import Observation
 from fuzzer.store import History, Intent, RunRecord, Store, audit
 from fuzzer.store.chain import link
 from fuzzer.store.records import Ending

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from fuzzer.model import Observation, Outcome, ProbeSpec, Role
+from fuzzer.model import Outcome, ProbeSpec, Role
+from fuzzer.observation import Observation
 from fuzzer.store import History, Intent, RunRecord, Store, StoreError, audit
 
 KILLS = 25

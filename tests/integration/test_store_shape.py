@@ -11,7 +11,8 @@ import pytest
 from sqlite_utils import Database
 
 from fuzzer.finding import Finding, FindingKind
-from fuzzer.model import Observation, Outcome, ProbeSpec, Role
+from fuzzer.model import Outcome, ProbeSpec, Role
+from fuzzer.observation import Observation
 from fuzzer.store import History, Intent, RunRecord, Store, StoreError, audit
 from tests.integration.recorded import record
 from tests.integration.tampering import unguarded

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 
 from fuzzer.measure.speed import Measured, cells
-from fuzzer.model import Observation, Outcome, ProbeSpec, Role
+from fuzzer.model import Outcome, ProbeSpec, Role
+from fuzzer.observation import Observation
 from fuzzer.plans.speed import SpeedQuestion, speed
 from targets.scrape import DraftCounts
 from tests.unit.worlds import Played, play

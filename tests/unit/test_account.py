@@ -9,7 +9,8 @@ import pytest
 from fuzzer.account import MOST_ALONE, Account
 from fuzzer.events import EngineDied, Event
 from fuzzer.evidence import Canary
-from fuzzer.model import Corroboration, Observation, Outcome, ProbeSpec, Role
+from fuzzer.model import Corroboration, Outcome, ProbeSpec, Role
+from fuzzer.observation import Observation
 from fuzzer.relapse import Relapse
 from fuzzer.revival import Revival
 

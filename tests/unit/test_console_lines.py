@@ -20,7 +20,8 @@ from fuzzer.events import (
     RunStarted,
 )
 from fuzzer.finding import Finding, FindingKind
-from fuzzer.model import Corroboration, Observation, Outcome, ProbeSpec, Role
+from fuzzer.model import Corroboration, Outcome, ProbeSpec, Role
+from fuzzer.observation import Observation
 
 SPEC = ProbeSpec(262_145, 32, Role.SEARCH, "the middle")
 DEATH = Observation(

@@ -9,7 +9,8 @@ from rich.console import Console
 from fuzzer.console.live import LiveConsole
 from fuzzer.events import Bracket, Note, ProbeEnded, ProbeStarted, RunEnded, RunStarted
 from fuzzer.finding import Finding, FindingKind
-from fuzzer.model import Observation, Outcome, ProbeSpec, Role
+from fuzzer.model import Outcome, ProbeSpec, Role
+from fuzzer.observation import Observation
 
 SPEC = ProbeSpec(300, 32, Role.SEARCH, "the middle")
 

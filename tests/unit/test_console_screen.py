@@ -13,7 +13,8 @@ from fuzzer.console.panel import runs_table, show_summary
 from fuzzer.console.screen import Screen, probe_line
 from fuzzer.console.view import View, advance
 from fuzzer.events import Bracket, EngineDied, Event, Note, ProbeProgress, ProbeStarted, Reviving
-from fuzzer.model import Corroboration, Observation, Outcome, ProbeSpec, Role
+from fuzzer.model import Corroboration, Outcome, ProbeSpec, Role
+from fuzzer.observation import Observation
 from fuzzer.report.summary import Summary
 from targets.base import Health
 

@@ -8,7 +8,8 @@ import pytest
 
 from fuzzer.console.view import View, advance
 from fuzzer.events import EngineDied, Event, Note, ProbeEnded, ProbeProgress, ProbeStarted, Replayed, Revived, Reviving
-from fuzzer.model import Corroboration, Observation, Outcome, ProbeSpec, Role
+from fuzzer.model import Corroboration, Outcome, ProbeSpec, Role
+from fuzzer.observation import Observation
 
 
 def spec(length: int) -> ProbeSpec:

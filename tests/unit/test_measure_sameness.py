@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fuzzer.measure.sameness import Cell, Sameness, Verdict, compare, difference
-from fuzzer.model import Generated, Observation, Outcome, ProbeSpec, Role
+from fuzzer.model import Outcome, ProbeSpec, Role
+from fuzzer.observation import Generated, Observation
 
 TRIALS = 500
 NEEDLES = ("garden bridge", "silver window")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fuzzer.evidence import Canary, Evidence, Verdict
-from fuzzer.model import Observation, Outcome, ProbeSpec, Role
+from fuzzer.model import Outcome, ProbeSpec, Role
+from fuzzer.observation import Observation
 from fuzzer.observe import observe, signature
 from fuzzer.prompts.recipe import Recipe
 from fuzzer.rig import Prepared

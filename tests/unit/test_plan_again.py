@@ -8,7 +8,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from fuzzer.cli.rigging import ground_of
-from fuzzer.model import Observation, Outcome, ProbeSpec, Role
+from fuzzer.model import Outcome, ProbeSpec, Role
+from fuzzer.observation import Observation
 from fuzzer.plans.again import AgainQuestion, repeats
 from fuzzer.report.dossier import Dossier
 from fuzzer.report.junit import junit

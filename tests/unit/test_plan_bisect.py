@@ -10,7 +10,8 @@ import pytest
 
 from fuzzer.cli.exits import Exit, exit_of
 from fuzzer.finding import FindingKind, Halt
-from fuzzer.model import FAIL_ON_DEFAULT, Baseline, Observation, Outcome, ProbeSpec, Role
+from fuzzer.model import FAIL_ON_DEFAULT, Baseline, Outcome, ProbeSpec, Role
+from fuzzer.observation import Observation
 from fuzzer.plans.bisect import BisectQuestion, bisect, next_step
 from fuzzer.plans.forecast import bracket_of, forecast
 from fuzzer.plans.ledger import Ledger

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from fuzzer.finding import FindingKind, Halt
-from fuzzer.model import Observation, Outcome, ProbeSpec, Role
+from fuzzer.model import Outcome, ProbeSpec, Role
+from fuzzer.observation import Observation
 from fuzzer.plans.bisect import BisectQuestion, bisect
 from tests.unit.worlds import Played, Rule, World, any_of, asked_above, flaky_above, play, prompt_above, wears_out
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fuzzer.finding import FindingKind
-from fuzzer.model import Observation, ProbeSpec
+from fuzzer.model import ProbeSpec
+from fuzzer.observation import Observation
 from fuzzer.plans.bisect import bisect
 from fuzzer.plans.question import BisectQuestion
 from tests.unit.worlds import Played, World, play

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from fuzzer.finding import FindingKind, Halt
-from fuzzer.model import Observation, Outcome, ProbeSpec, Role
+from fuzzer.model import Outcome, ProbeSpec, Role
+from fuzzer.observation import Observation
 from fuzzer.plans.answers import Answers
 from fuzzer.plans.bisect import BisectQuestion, bisect, next_step
 from fuzzer.plans.ledger import Ledger

@@ -12,7 +12,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fuzzer.finding import Finding, FindingKind, Halt, Reproducer
-from fuzzer.model import Observation, Outcome, ProbeSpec, Role
+from fuzzer.model import Outcome, ProbeSpec, Role
+from fuzzer.observation import Observation
 from fuzzer.plans import Plan
 from fuzzer.plans.conditions import CONDITIONS, needed, plain
 from fuzzer.plans.fuzz import FuzzQuestion, explains, fuzz

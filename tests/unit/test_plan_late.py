@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from fuzzer.finding import FindingKind, Halt
-from fuzzer.model import FAIL_ON_DEFAULT, Observation, Outcome, ProbeSpec, Role
+from fuzzer.model import FAIL_ON_DEFAULT, Outcome, ProbeSpec, Role
+from fuzzer.observation import Observation
 from fuzzer.plans import Plan
 from fuzzer.plans.bisect import BisectQuestion, bisect
 from fuzzer.plans.fuzz import FuzzQuestion, fuzz

@@ -8,7 +8,8 @@ from itertools import count
 import pytest
 
 from fuzzer.finding import FindingKind
-from fuzzer.model import Observation, Outcome, ProbeSpec, Role
+from fuzzer.model import Outcome, ProbeSpec, Role
+from fuzzer.observation import Observation
 from fuzzer.plans.bisect import BisectQuestion, bisect
 from tests.unit.worlds import Played, World, play, prompt_above
 

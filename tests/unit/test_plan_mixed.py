@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fuzzer.finding import FindingKind, Halt
-from fuzzer.model import Observation, Outcome, Role
+from fuzzer.model import Outcome, Role
+from fuzzer.observation import Observation
 from fuzzer.plans.bisect import BisectQuestion, bisect
 from fuzzer.plans.forecast import bracket_of, forecast
 from fuzzer.plans.scout import Stages

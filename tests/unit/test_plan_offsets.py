@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fuzzer.finding import FindingKind, Halt
-from fuzzer.model import Caching, Observation, Outcome, Role
+from fuzzer.model import Caching, Outcome, Role
+from fuzzer.observation import Observation
 from fuzzer.plans.bisect import BisectQuestion, bisect
 from fuzzer.plans.offsets import Offsets
 from fuzzer.plans.question import Strategy

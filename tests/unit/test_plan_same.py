@@ -8,7 +8,8 @@ from itertools import pairwise
 import pytest
 
 from fuzzer.finding import FindingKind
-from fuzzer.model import Observation, Outcome, ProbeSpec, Role
+from fuzzer.model import Outcome, ProbeSpec, Role
+from fuzzer.observation import Observation
 from fuzzer.plans.same import SameQuestion, same, up_to
 
 QUESTION = SameQuestion(lengths=(900, 100), contents=("words", "needle"), output_tokens=16)

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fuzzer.finding import FindingKind, Halt
-from fuzzer.model import Observation, Outcome, Role
+from fuzzer.model import Outcome, Role
+from fuzzer.observation import Observation
 from fuzzer.plans.bisect import BisectQuestion, bisect
 from fuzzer.plans.ledger import Ledger
 from fuzzer.plans.scan import lowest_failing

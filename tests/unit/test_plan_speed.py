@@ -13,7 +13,8 @@ from fuzzer.finding import Finding, FindingKind, Halt
 from fuzzer.measure.firstrun import MOST_WARM_UPS
 from fuzzer.measure.reading import Mark
 from fuzzer.measure.speed import cells
-from fuzzer.model import Observation, Outcome, ProbeSpec, Role
+from fuzzer.model import Outcome, ProbeSpec, Role
+from fuzzer.observation import Observation
 from fuzzer.plans.speed import SpeedQuestion, place_of, speed
 from tests.unit.paces import QUESTION, Pace, measure, only_cell
 from tests.unit.worlds import play

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fuzzer.finding import FindingKind, Halt
-from fuzzer.model import Observation, Outcome, Role
+from fuzzer.model import Outcome, Role
+from fuzzer.observation import Observation
 from fuzzer.plans.answers import Answers
 from fuzzer.plans.sweep import SweepQuestion, spaced, sweep
 from tests.unit.worlds import Played, World, any_of, play, prompt_above, wears_out, window

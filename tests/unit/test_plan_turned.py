@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from fuzzer.cli.questions import prompts_of
 from fuzzer.errors import UsageFault
 from fuzzer.finding import FindingKind, Halt
-from fuzzer.model import Observation, Outcome, ProbeSpec, Role
+from fuzzer.model import Outcome, ProbeSpec, Role
+from fuzzer.observation import Observation
 from fuzzer.plans.bisect import BisectQuestion, bisect
 from fuzzer.plans.forecast import bracket_of, forecast
 from fuzzer.plans.preview import first_steps

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fuzzer.finding import FindingKind, Halt
-from fuzzer.model import Observation, Outcome, ProbeSpec, Role
+from fuzzer.model import Outcome, ProbeSpec, Role
+from fuzzer.observation import Observation
 from fuzzer.plans.verify import VerifyQuestion, checks, verify
 from tests.unit.worlds import Played, World, play, prompt_above, total_above, window
 

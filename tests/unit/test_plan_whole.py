@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fuzzer.finding import FindingKind
-from fuzzer.model import Observation, Outcome, ProbeSpec, Role
+from fuzzer.model import Outcome, ProbeSpec, Role
+from fuzzer.observation import Observation
 from fuzzer.plans.bisect import bisect
 from fuzzer.plans.question import BisectQuestion
 from fuzzer.plans.single import single

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fuzzer.model import Observation, Role
+from fuzzer.model import Role
+from fuzzer.observation import Observation
 from fuzzer.plans.bisect import BisectQuestion, bisect
 from fuzzer.report.dossier import Dossier
 from fuzzer.report.figures.measured import acceptance

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from fuzzer.finding import Confidence, Finding, FindingKind, Halt, Reproducer
 from fuzzer.measure.reading import decode_speed
-from fuzzer.model import Observation, Outcome, ProbeSpec, Role
+from fuzzer.model import Outcome, ProbeSpec, Role
+from fuzzer.observation import Observation
 from fuzzer.plans.verify import Check, VerifyQuestion, checks
 from fuzzer.report import comparable, difference, recommendation, sweep
 from fuzzer.report import verify as verify_report

@@ -18,7 +18,8 @@ from fuzzer.cli.attribution import CONTROLS
 from fuzzer.cli.flags import RECORDED, CommonFlags
 from fuzzer.cli.questions import prompts_of
 from fuzzer.finding import Finding, FindingKind, Halt
-from fuzzer.model import Observation, Outcome, ProbeSpec, Role
+from fuzzer.model import Outcome, ProbeSpec, Role
+from fuzzer.observation import Observation
 from fuzzer.plans.bisect import BisectQuestion
 from fuzzer.report.asked import COMMON, SEARCH
 from fuzzer.report.next import next_commands

@@ -10,7 +10,8 @@ import pytest
 
 from fuzzer.cli.exits import exit_of
 from fuzzer.finding import Confidence, Finding, FindingKind, Flaky, Halt
-from fuzzer.model import Corroboration, Observation, Outcome, ProbeSpec, Role
+from fuzzer.model import Corroboration, Outcome, ProbeSpec, Role
+from fuzzer.observation import Observation
 from fuzzer.report import runs as runs_report
 from fuzzer.report.dossier import Dossier
 from fuzzer.report.finding import finding_object

@@ -6,7 +6,8 @@ import json
 from dataclasses import replace
 
 from fuzzer.finding import Finding, FindingKind
-from fuzzer.model import Observation, Role
+from fuzzer.model import Role
+from fuzzer.observation import Observation
 from fuzzer.plans.speed import SpeedQuestion
 from fuzzer.report.dossier import Dossier
 from fuzzer.report.figures.measured import speeds

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzzer.model import Observation, Outcome, ProbeSpec, Role
+from fuzzer.model import Outcome, ProbeSpec, Role
+from fuzzer.observation import Observation
 from fuzzer.search import Belief, Costs, Halving, Search, Suspect, cause_of, suspects_within
 from fuzzer.search.belief import best_chance, best_rate
 from fuzzer.search.costs import flat

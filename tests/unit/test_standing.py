@@ -8,7 +8,8 @@ from functools import reduce
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzzer.model import Baseline, Observation, Outcome, ProbeSpec, Role
+from fuzzer.model import Baseline, Outcome, ProbeSpec, Role
+from fuzzer.observation import Observation
 from fuzzer.standing import Standing, unseen_output
 
 TEXT = Baseline()

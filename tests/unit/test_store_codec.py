@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from fuzzer.evidence import Canary, Evidence
 from fuzzer.finding import Conditions, Finding
-from fuzzer.model import FAIL_ON_DEFAULT, Observation, Outcome, ProbeSpec, Role
+from fuzzer.model import FAIL_ON_DEFAULT, Outcome, ProbeSpec, Role
+from fuzzer.observation import Observation
 from fuzzer.store import codec
 from targets.base import Fault, Reply, ServerError
 from targets.scrape import DraftCounts

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from fuzzer.model import Observation, Outcome, ProbeSpec, Role, Side
+from fuzzer.model import Outcome, ProbeSpec, Role, Side
+from fuzzer.observation import Observation
 from fuzzer.plans.tally import Tally
 
 FAILED = Observation(1, ProbeSpec(9_000, 32, Role.SEARCH, ""), Outcome.GARBLED, 9_000, "usage", completion_tokens=32)

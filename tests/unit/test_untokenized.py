@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from fuzzer.evidence import Canary, Evidence, Verdict
-from fuzzer.model import Corroboration, Observation, Outcome, ProbeSpec, Role
+from fuzzer.model import Corroboration, Outcome, ProbeSpec, Role
+from fuzzer.observation import Observation
 from fuzzer.untokenized import LOST as TAKEN
 from fuzzer.untokenized import Untokenized
 from targets.base import Fault, Health, Mode, ProxySign, Reply

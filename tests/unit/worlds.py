@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from fuzzer.finding import Finding
-from fuzzer.model import Observation, Outcome, ProbeSpec
+from fuzzer.model import Outcome, ProbeSpec
+from fuzzer.observation import Observation
 from fuzzer.plans import Plan
 from fuzzer.standing import Standing
 from targets.scrape import DraftCounts

@@ -14,7 +14,7 @@ from fuzzer.report.words import tokens
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from fuzzer.model import Observation
+    from fuzzer.observation import Observation
 
 LEFT: Final = 150.0
 

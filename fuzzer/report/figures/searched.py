@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from fuzzer.model import Observation, Role, Side
+from fuzzer.model import Role, Side
+from fuzzer.observation import Observation
 from fuzzer.plans.turned import turned_seen
 from fuzzer.report.asked import counts_output
 
