@@ -15,8 +15,8 @@ from pathlib import Path
 
 import anyio
 
-from fuzzer.cli import session
-from fuzzer.cli.flags import CommonFlags
+from fuzzer.cli import opening
+from fuzzer.cli.common import CommonFlags
 from fuzzer.finding import Finding, FindingKind
 from fuzzer.model import Outcome, ProbeSpec, Role, Settings
 from fuzzer.observation import Observation
@@ -55,7 +55,7 @@ class Many:
 
 async def run(url: str, folder: str, probes: int) -> None:
     flags = CommonFlags(url=url, db=Path(folder) / "runs.db", output_tokens=8)
-    async with session.opened(flags, pace=HURRY, sample_s=0.1) as opened:
+    async with opening.opened(flags, pace=HURRY, sample_s=0.1) as opened:
         await opened.run("growth", Many(probes), (), anyio.Event())
 
 

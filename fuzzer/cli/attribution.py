@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from fuzzer.cli import questions, session
+from fuzzer.cli import opening, questions, session
 from fuzzer.cli.secrecy import keep
 from fuzzer.errors import RunStopped, UsageFault
 from fuzzer.events import Note
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     import anyio
 
-    from fuzzer.cli.flags import CommonFlags
+    from fuzzer.cli.common import CommonFlags
     from fuzzer.cli.watching import Listeners
     from fuzzer.finding import Finding
     from fuzzer.store import Run
@@ -83,7 +83,7 @@ async def ask_controls(
         return
     for name, url in controls:
         with unasked_told(name, listeners):
-            async with session.opened(there(flags, url)) as opened:
+            async with opening.opened(there(flags, url)) as opened:
                 asked = questions.to_probe(opened, edge)
                 notes = {CONTROL_OF: result.run_row.run, NAME: name}
                 await opened.run("control", asked, listeners, stop, plan="probe", notes=notes)

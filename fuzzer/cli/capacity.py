@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from fuzzer.cli import values
-from fuzzer.cli.flags import CREDENTIALS, OUTPUT, TARGET, CommonFlags
+from fuzzer.cli.common import CommonFlags
+from fuzzer.cli.flags import CREDENTIALS, OUTPUT, TARGET
 from fuzzer.cli.grouping import Command, option
 
 

@@ -23,7 +23,7 @@ from fuzzer.store import History
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fuzzer.cli.flags import CommonFlags
+    from fuzzer.cli.common import CommonFlags
     from fuzzer.cli.session import Result
     from fuzzer.store import Run
 

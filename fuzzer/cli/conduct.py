@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Never
 import anyio
 import click
 
-from fuzzer.cli import attribution, comparing, concluding, measuring, memory, questions, results, session
+from fuzzer.cli import attribution, comparing, concluding, measuring, memory, opening, questions, results, session
 from fuzzer.cli.bracketing import Bracketing
+from fuzzer.cli.common import CommonFlags
 from fuzzer.cli.exits import Exit
 from fuzzer.cli.faults import LONGEST, exit_of_fault, sole
-from fuzzer.cli.flags import CommonFlags
 from fuzzer.cli.sending import either_way
 from fuzzer.cli.signals import stop_on_signals
 from fuzzer.cli.streams import say
@@ -171,7 +171,7 @@ async def watched(flags: CommonFlags, drive: Drive) -> Ending:
 
         async with stop_on_signals(notice) as stop:
             try:
-                async with session.opened(flags, stop=stop) as opened:
+                async with opening.opened(flags, stop=stop) as opened:
                     return await drive(opened, listeners, stop)
             except Interrupted as interrupted:
                 return interrupted

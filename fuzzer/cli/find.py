@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from fuzzer.cli import values
+from fuzzer.cli.common import CommonFlags
 from fuzzer.cli.flags import (
     CACHE_OF_A_SEARCH,
     COMMANDS_AGAIN,
@@ -15,7 +16,6 @@ from fuzzer.cli.flags import (
     OUTPUT,
     URL_AGAIN,
     URLS_AGAIN,
-    CommonFlags,
     probing,
     probing_with,
 )

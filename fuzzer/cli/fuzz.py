@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from fuzzer.cli import values
-from fuzzer.cli.flags import CommonFlags, probing
+from fuzzer.cli.common import CommonFlags
+from fuzzer.cli.flags import probing
 from fuzzer.cli.grouping import Command, option, stack
 from fuzzer.errors import UsageFault
 

@@ -10,7 +10,7 @@ from fuzzer.cli.flags import probing
 from fuzzer.cli.grouping import Command, option
 
 if TYPE_CHECKING:
-    from fuzzer.cli.flags import CommonFlags
+    from fuzzer.cli.common import CommonFlags
 
 
 @click.command(

@@ -11,7 +11,7 @@ import anyio
 import click
 
 from fuzzer import inspector
-from fuzzer.cli import conduct, questions, results, session
+from fuzzer.cli import conduct, opening, questions, results, session
 from fuzzer.cli.exits import Exit
 from fuzzer.cli.secrecy import hidden
 from fuzzer.cli.signals import stop_on_signals
@@ -27,7 +27,7 @@ from fuzzer.rig import Rig
 from fuzzer.watch import scrape
 
 if TYPE_CHECKING:
-    from fuzzer.cli.flags import CommonFlags
+    from fuzzer.cli.common import CommonFlags
     from fuzzer.cli.watching import Listeners
     from fuzzer.observation import Observation
 
@@ -67,7 +67,7 @@ async def _watched(flags: CommonFlags, probe_limit: bool) -> Inspection:  # noqa
 
 async def _look(flags: CommonFlags, listeners: Listeners, stop: anyio.Event, *, probe_limit: bool) -> Inspection:
     """Company is a fact here and no obstacle; only the request over the limit may do harm."""
-    async with session.opened(replace(flags, allow_busy=True, allow_replicas=True), stop=stop) as opened:
+    async with opening.opened(replace(flags, allow_busy=True, allow_replicas=True), stop=stop) as opened:
         facts = Facts(opened.target.url, opened.survey, opened.company)
         if not flags.dry_run:
             rig = await _rig(opened)

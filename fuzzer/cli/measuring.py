@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from fuzzer.baton import Baton
-from fuzzer.cli import attribution, questions, session
+from fuzzer.cli import attribution, opening, questions, session
 from fuzzer.errors import CtxfuzzError
 from fuzzer.events import Event, Note, RunEnded, RunStarted
 from fuzzer.finding import FindingKind
@@ -27,7 +27,7 @@ from fuzzer.report.speed import PLAN, TARGET, Arm
 from fuzzer.store import History, NoSuchRun
 
 if TYPE_CHECKING:
-    from fuzzer.cli.flags import CommonFlags
+    from fuzzer.cli.common import CommonFlags
     from fuzzer.cli.watching import Listeners
     from fuzzer.driver import Turn
     from fuzzer.model import ProbeSpec
@@ -91,7 +91,7 @@ async def side_by_side(
     async with AsyncExitStack() as stack:
         sides = [Side(TARGET, opened, ask(opened), begun.get(TARGET))]
         for name, flags, run in left:
-            there = await stack.enter_async_context(session.opened(flags, pace=opened.pace, sample_s=sample_s))
+            there = await stack.enter_async_context(opening.opened(flags, pace=opened.pace, sample_s=sample_s))
             sides.append(Side(name, there, ask(there), run))
         await _measure(sides, controls, listeners, stop)
     target, *others = sides

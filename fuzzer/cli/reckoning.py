@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Never
 import anyio
 import click
 
-from fuzzer.cli import attribution, results, session
+from fuzzer.cli import attribution, opening, results, session
 from fuzzer.cli.conduct import faults_for_programs
 from fuzzer.cli.exits import exit_of
 from fuzzer.cli.streams import emit
@@ -23,7 +23,7 @@ from fuzzer.watch import scrape
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fuzzer.cli.flags import CommonFlags
+    from fuzzer.cli.common import CommonFlags
     from fuzzer.store import Run
 
 FIGURES: Final = "capacity"
@@ -49,14 +49,14 @@ def recorded(run: Run) -> Capacity:
 async def _read(flags: CommonFlags, controls: Sequence[tuple[str, str]]) -> tuple[Capacity, session.Result]:
     """The controls first: one that cannot be used ends it before anything is recorded."""
     asked = [(name, await _of_control(flags, url)) for name, url in controls]
-    async with session.opened(_in_company(flags), sample_s=0.0) as opened:
+    async with opening.opened(_in_company(flags), sample_s=0.0) as opened:
         told = reckoned(await _pool(opened), tuple(asked))
         kind = FindingKind.NONE if told.missing is None else FindingKind.INCONCLUSIVE
         return told, opened.record("capacity", Finding(kind, told.words), {FIGURES: codec.encode(told)})
 
 
 async def _of_control(flags: CommonFlags, url: str) -> Pool:
-    async with session.opened(_in_company(attribution.there(flags, url)), sample_s=0.0) as opened:
+    async with opening.opened(_in_company(attribution.there(flags, url)), sample_s=0.0) as opened:
         return await _pool(opened)
 
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final, Never
 import anyio
 import click
 
-from fuzzer.cli import conduct, results, session
+from fuzzer.cli import conduct, opening, results, session
+from fuzzer.cli.common import ADDRESSES, CommonFlags, withheld
 from fuzzer.cli.exits import BY_HALT, Exit
-from fuzzer.cli.flags import ADDRESSES, CommonFlags, withheld
 from fuzzer.cli.rigging import ground_of, rig_of
 from fuzzer.cli.streams import emit, emit_bytes, say
 from fuzzer.companions import companion_of
@@ -93,7 +93,7 @@ def body(probe: tuple[str, int], companion: int | None, db: Path, into: Path | N
     flags = replace(flags, allow_busy=True, allow_replicas=True)
 
     async def made() -> tuple[bytes, str]:
-        async with session.opened(flags, sample_s=0.0) as opened:
+        async with opening.opened(flags, sample_s=0.0) as opened:
             grounded = opened.on_ground_of(run)
             if companion is not None:
                 return await _companion_body(grounded, intent, companion - 1), opened.target.url

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Never
 
 from fuzzer.cli import attribution, comparing, conduct, measuring, questions
-from fuzzer.cli.flags import ADDRESSES, CommonFlags, withheld
+from fuzzer.cli.common import ADDRESSES, CommonFlags, withheld
 from fuzzer.cli.session import Result
 from fuzzer.errors import Interrupted, UsageFault
 from fuzzer.plans.question import BisectQuestion

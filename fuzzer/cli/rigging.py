@@ -16,7 +16,7 @@ from fuzzer.tuning import tune
 if TYPE_CHECKING:
     import anyio
 
-    from fuzzer.cli.flags import CommonFlags
+    from fuzzer.cli.common import CommonFlags
     from fuzzer.cli.session import Listener, Session
     from fuzzer.model import Settings
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 
 from fuzzer.cli import values
-from fuzzer.cli.flags import CONTENTS, URL_OR_NONE, CommonFlags, contents_of, probing_with
+from fuzzer.cli.common import CommonFlags
+from fuzzer.cli.flags import CONTENTS, URL_OR_NONE, contents_of, probing_with
 from fuzzer.cli.grouping import Command, option, stack
 from fuzzer.errors import UsageFault
 

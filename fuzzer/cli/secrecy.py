@@ -14,7 +14,7 @@ from fuzzer.model import Outcome, Role
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fuzzer.cli.flags import CommonFlags
+    from fuzzer.cli.common import CommonFlags
     from fuzzer.events import Event
     from fuzzer.store.masking import Secrets
 

@@ -1,10 +1,9 @@
-"""How do the flags of a command become a run? Connects, looks who else is there, locks, records, drives, seals."""
+"""How does a question put to a target become a run? Locks, records, drives, seals."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
@@ -13,7 +12,7 @@ import anyio
 
 from fuzzer.cli.acquaintance import known_again
 from fuzzer.cli.rigging import ground_of, rig_of
-from fuzzer.cli.secrecy import keep, told
+from fuzzer.cli.secrecy import told
 from fuzzer.driver import Driver, Turn, at_once
 from fuzzer.errors import CtxfuzzError, Interrupted, RunStopped, UsageFault
 from fuzzer.events import Event, RunEnded, RunStarted
@@ -21,16 +20,13 @@ from fuzzer.finding import Finding
 from fuzzer.heed import unless
 from fuzzer.journal import StoreJournal, deaths_before_probes, last_seen_engine, settle
 from fuzzer.model import Settings
-from fuzzer.preflight import SAMPLE_S, Company, company
+from fuzzer.preflight import Company
 from fuzzer.prelude import prelude
 from fuzzer.store import RunRecord, Store
 from fuzzer.watch import scrape
-from targets.detect import connect
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from fuzzer.cli.flags import CommonFlags
+    from fuzzer.cli.common import CommonFlags
     from fuzzer.observation import Observation
     from fuzzer.plans import Plan
     from fuzzer.prompts.recipe import Recipe
@@ -196,59 +192,3 @@ class Session:
                 resumed=resumed,
             )
         )
-
-
-@asynccontextmanager
-async def opened(
-    flags: CommonFlags, *, pace: Settings = PACE, sample_s: float = SAMPLE_S, stop: anyio.Event | None = None
-) -> AsyncIterator[Session]:
-    """Connect to the target, and see for `sample_s` seconds that it is one engine that serves nobody else.
-
-    `pace` holds what no flag sets: the graces.
-
-    Raises TargetUnusable where it cannot be used, RunStopped where it is not ours to kill, and Interrupted where
-    `stop` is set meanwhile.
-    """
-    keep(flags)
-    stop = stop or anyio.Event()
-    target, survey = await unless(stop, lambda: _connected(flags))
-    try:
-        others = await unless(stop, lambda: _alone(flags, target, survey, sample_s))
-        yield Session(flags, target, survey, others, pace)
-    finally:
-        await target.aclose()
-
-
-async def _connected(flags: CommonFlags) -> tuple[Target, Survey]:
-    return await connect(
-        flags.url,
-        engine=flags.engine,
-        model=flags.model,
-        api_key=flags.api_key,
-        headers=flags.headers,
-        cacert=_text(flags.cacert),
-        insecure=flags.insecure,
-        health_url=flags.health_url,
-        metrics_url=flags.metrics_url,
-    )
-
-
-async def _alone(flags: CommonFlags, target: Target, survey: Survey, sample_s: float) -> Company:
-    if not survey.has_metrics:
-        return Company(1)
-    others = await company(target, seconds=sample_s)
-    if others.replicas > 1 and not flags.allow_replicas:
-        raise RunStopped(
-            f"{others.replicas} engines answer at {target.url}: a probe cannot be pinned to one of them. "
-            "Give one pod's own URL, or --allow-replicas to go on without metrics as evidence."
-        )
-    if others.traffic and not flags.allow_busy:
-        raise RunStopped(
-            f"The target is serving somebody else ({others.traffic}), and ctxfuzz may kill it. "
-            "Take it out of rotation, or pass --allow-busy."
-        )
-    return others
-
-
-def _text(path: Path | None) -> str | None:
-    return None if path is None else str(path)

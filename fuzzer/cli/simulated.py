@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Never
 import anyio
 
 from fuzzer.cli import conduct
-from fuzzer.cli.flags import CommonFlags
+from fuzzer.cli.common import CommonFlags
 from fuzzer.cli.streams import emit, say
 from fuzzer.errors import UsageFault
 from targets.sim import running

@@ -7,7 +7,8 @@ from functools import partial
 import click
 
 from fuzzer.cli import values
-from fuzzer.cli.flags import CONTENTS, CommonFlags, probing_with
+from fuzzer.cli.common import CommonFlags
+from fuzzer.cli.flags import CONTENTS, probing_with
 from fuzzer.cli.grouping import Command, option, stack
 
 TABLE = stack(

@@ -8,7 +8,8 @@ from typing import Literal
 import click
 
 from fuzzer.cli import values
-from fuzzer.cli.flags import CONTENTS, CommonFlags, contents_of, probing_with
+from fuzzer.cli.common import CommonFlags
+from fuzzer.cli.flags import CONTENTS, contents_of, probing_with
 from fuzzer.cli.grouping import Command, option, stack
 from fuzzer.errors import UsageFault
 

@@ -12,7 +12,8 @@ import click
 from click.core import ParameterSource
 
 from fuzzer.cli import values
-from fuzzer.cli.flags import CommonFlags, probing
+from fuzzer.cli.common import CommonFlags
+from fuzzer.cli.flags import probing
 from fuzzer.cli.grouping import Command, option, stack
 from fuzzer.errors import CtxfuzzError, RunStopped, UsageFault
 

@@ -16,7 +16,7 @@ from fuzzer.events import Event
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from fuzzer.cli.flags import CommonFlags
+    from fuzzer.cli.common import CommonFlags
 
 Listener = Callable[[Event], None]
 Listeners = Sequence[Listener]

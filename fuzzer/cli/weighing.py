@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from fuzzer.cli.flags import CommonFlags
+    from fuzzer.cli.common import CommonFlags
 
 UNREADABLE: Final = (OSError, ValueError, RecursionError)  # the last: nested too deeply
 

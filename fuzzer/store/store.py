@@ -7,19 +7,18 @@ import pwd
 import socket
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self, cast
+from typing import TYPE_CHECKING, Final, Self
 
 import fuzzer
 from fuzzer.store import codec, connect, order
-from fuzzer.store.chain import GENESIS, Value, link
-from fuzzer.store.clock import new_run_id, utc_now
+from fuzzer.store.clock import new_run_id
 from fuzzer.store.errors import StoreError
 from fuzzer.store.history import History
+from fuzzer.store.links import Links
 from fuzzer.store.lock import Held, target_lock
 from fuzzer.store.masking import Secrets, masked_argv, masked_json, masked_text, masked_url
 from fuzzer.store.merge import Merged, take_runs
-from fuzzer.store.records import RunRecord, Seal
-from fuzzer.store.schema import LINKED, stored_columns
+from fuzzer.store.records import RunRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,11 +29,10 @@ if TYPE_CHECKING:
     from fuzzer.finding import Finding
     from fuzzer.model import Corroboration
     from fuzzer.observation import Observation
-    from fuzzer.store.records import Ending, Intent, Json
+    from fuzzer.store.records import Ending, Intent, Json, Seal
     from targets.base import Health
 
 LAST_WORDS_CHARS: Final = 8192
-_TEXT_CHARS: Final = 8192
 
 _LAST_HEAD = """
 SELECT hash FROM chain
@@ -42,17 +40,15 @@ WHERE (run, position) = (SELECT run, position FROM seals ORDER BY rowid DESC LIM
 """
 
 
-class Store(History):
+class Store(Links):
     """runs.db, for recording. Rows are only ever added; each is a link of its run's hash chain.
 
     The methods return when the row is on the disk, and raise StoreError when it is not: then nothing of it is.
     """
 
     def __init__(self, path: Path, db: Database, secrets: Secrets) -> None:
-        super().__init__(path, db)
-        self._secrets = secrets
+        super().__init__(path, db, secrets)
         self._held: Held | None = None
-        self._columns = {table: ", ".join(stored_columns(db, table)) for table in LINKED}
 
     @classmethod
     def open(cls, path: Path | str, *, secrets: Sequence[str] = ()) -> Self:
@@ -234,48 +230,6 @@ class Store(History):
                 run = self.begin(RunRecord("merge", tuple(argv), "", "", "", "merge", question=asked))
                 self.finish(run, None, "done", at_s=0.0, heads=(*heads, *merged.heads))
             return merged
-
-    def _append(self, table: str, run: str, **values: object) -> Seal:
-        with self._transaction():
-            position, previous = self._end_of(run, table)
-            row: dict[str, Value] = {"run": run, "position": position + 1, "at_utc": utc_now()}
-            row |= {name: self._fit(name, value) for name, value in values.items()}
-            names = ", ".join(row)
-            marks = ", ".join(f":{name}" for name in row)
-            self._db.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", row)  # noqa: S608  (our own names)
-            stored = f"SELECT {self._columns[table]} FROM {table} WHERE run = ? AND position = ?"  # noqa: S608
-            written = self._db.execute(stored, (run, position + 1)).fetchone()
-            if written is None or any(written[name] != value for name, value in row.items()):
-                raise StoreError(f"{self.path} keeps another row than was written: somebody put a trigger on it.")
-            head = link(previous, table, tuple(written))
-            self._db.execute("INSERT INTO chain VALUES (?, ?, ?, ?)", (run, position + 1, table, head))
-            return Seal(position + 1, head)
-
-    def _end_of(self, run: str, table: str) -> tuple[int, str]:
-        """Position and hash of the run's last row, after which a row of `table` comes."""
-        last = "SELECT position, hash, kind FROM chain WHERE run = ? ORDER BY position DESC LIMIT 1"
-        found = self._db.execute(last, (run,)).fetchone()
-        if found is None:
-            assert table == "runs", f"run {run} was never begun"
-            return 0, GENESIS
-        assert found["kind"] != "seals" or table == "resumes", f"run {run} is sealed: reopen it first"
-        return found["position"], found["hash"]
-
-    def _fit(self, name: str, value: object) -> Value:
-        """What the column takes: text without secrets; of one that ends in `_json`, any value as JSON."""
-        if value is None or not (isinstance(value, str) or name.endswith("_json")):
-            return cast("Value", value)
-        fit = self._secrets.out_of_json(codec.encode(value), name.removesuffix("_json"))
-        return codec.text_of(fit) if name.endswith("_json") else str(fit)[:_TEXT_CHARS]
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        with self._told():
-            if self._db.conn.in_transaction:
-                yield
-                return
-            with connect.immediate(self._db):
-                yield
 
     def _name_holder(self, run: str) -> None:
         if self._held is not None:

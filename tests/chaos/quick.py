@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from fuzzer.cli import main, session
+from fuzzer.cli import main, opening
 from fuzzer.model import Settings
 
 PACE = Settings(grace_failure_s=0.6, grace_pass_s=0.15)
 
 if __name__ == "__main__":
-    session.opened = partial(session.opened, pace=PACE, sample_s=0.1)
+    opening.opened = partial(opening.opened, pace=PACE, sample_s=0.1)
     main(prog_name="ctxfuzz")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from fuzzer.cli import session
-from fuzzer.cli.flags import CommonFlags
+from fuzzer.cli import opening, session
+from fuzzer.cli.common import CommonFlags
 from fuzzer.model import Settings
 from fuzzer.plans.bisect import BisectQuestion, bisect
 
@@ -40,7 +40,7 @@ class Bisecting:
 async def play(flags: CommonFlags, events: list[Event] | None = None, **asked: object) -> session.Result:
     """Bisect `flags.url` and return what the session found, with graces that suit a simulator's quick restarts."""
     listeners = [events.append] if events is not None else []
-    async with session.opened(flags, pace=QUICK, sample_s=0.1) as opened:
+    async with opening.opened(flags, pace=QUICK, sample_s=0.1) as opened:
         common: dict[str, object] = {
             "limit": opened.survey.limit,
             "largest_prompt_below_limit": opened.target.traits.largest_prompt_below_limit,

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from fuzzer.cli import questions, session
-from fuzzer.cli.flags import CommonFlags
+from fuzzer.cli import opening, questions
+from fuzzer.cli.common import CommonFlags
 from fuzzer.model import Settings
 from tests.integration.raw import Handler, Reader, Writer, chunk, request_of, serving, whole
 
@@ -147,7 +147,7 @@ async def staged(
 async def probe(folder: Path, stage: Stage, heard: list[Event] | None = None, **flags: Any) -> Observation:
     """What `ctxfuzz probe` records of the stage's long prompt: connected, driven, judged and stored for real."""
     given = {"url": stage.url, "db": folder / "runs.db", "output_tokens": 8, "timeout_s": 20.0, **flags}
-    async with session.opened(CommonFlags(**given), pace=QUICK, sample_s=0.05) as opened:
+    async with opening.opened(CommonFlags(**given), pace=QUICK, sample_s=0.05) as opened:
         asked = questions.to_probe(opened, stage.asks)
         listeners = [] if heard is None else [heard.append]
         result = await opened.run("probe", asked, listeners, anyio.Event())

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fuzzer.cli.flags import CommonFlags
+from fuzzer.cli.common import CommonFlags
 from fuzzer.finding import FindingKind
 from fuzzer.report.dossier import Dossier
 from fuzzer.report.finding import finding_object

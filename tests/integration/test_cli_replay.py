@@ -13,7 +13,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from fuzzer.cli.flags import CommonFlags
+from fuzzer.cli.common import CommonFlags
 from fuzzer.store import History, audit
 from targets.sim import running
 from targets.sim.world import World

@@ -13,8 +13,8 @@ import anyio
 import pytest
 
 from fuzzer import comeback, relapse, revival
-from fuzzer.cli import session
-from fuzzer.cli.flags import CommonFlags
+from fuzzer.cli import opening
+from fuzzer.cli.common import CommonFlags
 from fuzzer.cli.rigging import rig_of
 from fuzzer.events import Event, Note
 from fuzzer.finding import FindingKind
@@ -36,7 +36,7 @@ async def waited_for(
     stage: Stage, folder: Path, patience_s: float | None = None, stop: anyio.Event | None = None, **flags: Any
 ) -> Revival:
     given = {"url": stage.url, "db": folder / "runs.db", "revival_timeout_s": 20.0, **flags}
-    async with session.opened(CommonFlags(**given), pace=QUICK, sample_s=0.05) as opened:
+    async with opening.opened(CommonFlags(**given), pace=QUICK, sample_s=0.05) as opened:
         rig = await rig_of(opened, stop or anyio.Event())
         return await revive(rig, SPEC, "test", lambda _s, _words: None, Vigil(None, ended=True), patience_s=patience_s)
 

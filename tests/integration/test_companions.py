@@ -11,8 +11,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from fuzzer.cli import questions, session
-from fuzzer.cli.flags import CommonFlags
+from fuzzer.cli import opening, questions
+from fuzzer.cli.common import CommonFlags
 from fuzzer.errors import Interrupted
 from fuzzer.events import Event, ProbeEnded
 from fuzzer.finding import FindingKind, Halt
@@ -48,7 +48,7 @@ def flags_for(simulation: Simulation, tmp_path: Path, **more: object) -> CommonF
 
 
 async def probe(flags: CommonFlags, length: int) -> Observation:
-    async with session.opened(flags, pace=QUICK, sample_s=0.1) as opened:
+    async with opening.opened(flags, pace=QUICK, sample_s=0.1) as opened:
         result = await opened.run("probe", questions.to_probe(opened, length), (), anyio.Event())
     assert result.observations[0].spec.companions == ()
     assert len(result.observations[-1].spec.companions) == flags.companions
@@ -130,7 +130,7 @@ async def test_a_run_in_company_goes_on_in_company_and_its_failure_repeats(tmp_p
             if isinstance(event, ProbeEnded) and event.observation.deaths:
                 stop.set()
 
-        async with session.opened(flags, pace=QUICK, sample_s=0.1) as opened:
+        async with opening.opened(flags, pace=QUICK, sample_s=0.1) as opened:
             question = questions.to_bisect(opened, {"lo": 1_000, "hi": 3_000, "confidence": 0.5}, ())
             with pytest.raises(Interrupted):
                 await opened.run("bisect", questions.Asked("bisect", question), (interrupt,), stop)
@@ -139,13 +139,13 @@ async def test_a_run_in_company_goes_on_in_company_and_its_failure_repeats(tmp_p
             intents = history.intents(run.run)
         again = replace(CommonFlags(url=flags.url, db=flags.db).restored(run.record.settings), url=flags.url)
         assert (again.companions, again.companion_length) == (3, 512)
-        async with session.opened(again, pace=QUICK, sample_s=0.1) as opened:
+        async with opening.opened(again, pace=QUICK, sample_s=0.1) as opened:
             result = await opened.resume(run, questions.recorded(run), (), anyio.Event())
         assert (result.finding.last_good, result.finding.first_bad) == (1_500, 1_501)
 
         killer = next(seen for seen in result.observations if seen.deaths)
         intent = next(one for one in intents if one.seq == killer.seq)
         once_more = AgainQuestion(run.run, killer.seq, intent.spec, killer.outcome)
-        async with session.opened(again, pace=QUICK, sample_s=0.1) as opened:
+        async with opening.opened(again, pace=QUICK, sample_s=0.1) as opened:
             repeated = await replace(opened, again=recipe_of(intent)).run("replay", once_more, (), anyio.Event())
     assert repeated.observations[-1].outcome is Outcome.DEATH

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 
-from fuzzer.cli import session
-from fuzzer.cli.flags import CommonFlags
+from fuzzer.cli import opening
+from fuzzer.cli.common import CommonFlags
 from fuzzer.finding import Finding, FindingKind
 from fuzzer.model import ProbeSpec, Role, Settings
 from fuzzer.observation import Observation
@@ -49,7 +49,7 @@ async def test_no_lie_of_health_is_a_death(lie: str, tmp_path: Path) -> None:
     hurried = Settings(grace_pass_s=0.0)
     async with running(World.from_dict(LIES[lie])) as simulation:
         flags = CommonFlags(url=simulation.url, db=tmp_path / "runs.db", health_interval_s=0.02, seed=1)
-        async with session.opened(flags, pace=hurried, sample_s=0.0) as opened:
+        async with opening.opened(flags, pace=hurried, sample_s=0.0) as opened:
             result = await opened.run("bisect", Passing(), [], anyio.Event())
         assert simulation.deaths == 0
     assert Counter(seen.outcome for seen in result.observations) == {"pass": EACH}
@@ -61,7 +61,7 @@ async def test_a_run_takes_little_more_than_its_probes_revivals_and_graces(tmp_p
     graces = Settings(grace_failure_s=2.0, grace_pass_s=1.0)
     async with running(World.from_dict({"speed": {"prefill": 25_000}})) as simulation:
         flags = CommonFlags(url=simulation.url, db=tmp_path / "runs.db", seed=1)
-        async with session.opened(flags, pace=graces, sample_s=0.0) as opened:
+        async with opening.opened(flags, pace=graces, sample_s=0.0) as opened:
             result = await opened.run("bisect", Few(), [], anyio.Event())
     asked_for = sum(seen.duration_s + graces.grace_pass_s for seen in result.observations)
     assert result.elapsed_s <= 1.15 * asked_for + 0.5

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 
+from fuzzer.cli.common import CommonFlags
 from fuzzer.cli.exits import exit_of
-from fuzzer.cli.flags import CommonFlags
 from fuzzer.cli.values import duration, outcomes
 from fuzzer.errors import RunStopped
 from targets.sim import running

@@ -15,8 +15,8 @@ import pytest
 from click.testing import CliRunner
 
 import targets.sim
-from fuzzer.cli import main, memory, questions, session
-from fuzzer.cli.flags import CommonFlags
+from fuzzer.cli import main, memory, opening, questions, session
+from fuzzer.cli.common import CommonFlags
 from fuzzer.finding import FindingKind, Reproducer
 from fuzzer.model import Role, Settings
 from fuzzer.plans.assumed import not_tried
@@ -41,7 +41,7 @@ async def hunted(
         flags = CommonFlags(
             url=sim.url, db=folder / "runs.db", seed=seed, on_death=help_back, timeout_s=2.0, health_interval_s=0.5
         )
-        async with session.opened(flags, pace=BRISK, sample_s=0.1) as opened:
+        async with opening.opened(flags, pace=BRISK, sample_s=0.1) as opened:
             question = questions.to_fuzz(opened, **{"most_samples": 400, **asked})
             result = await opened.run("fuzz", questions.Asked("fuzz", question), [], anyio.Event())
             assert result.run_row.deaths == sim.deaths
@@ -105,7 +105,7 @@ async def test_a_bisect_after_it_says_what_was_sampled(tmp_path: Path) -> None:
     world = World.from_dict({"rules": [{"when": "P > 3000"}], "limit": {"tokens": 8192}})
     async with targets.sim.running(world) as sim:
         flags = CommonFlags(url=sim.url, db=tmp_path / "runs.db", seed=1, health_interval_s=0.5)
-        async with session.opened(flags, pace=BRISK, sample_s=0.1) as opened:
+        async with opening.opened(flags, pace=BRISK, sample_s=0.1) as opened:
             before = memory.remembered(opened, questions.to_bisect(opened, {"lo": 100, "hi": 4000}, ()))[0]
             asked = questions.to_fuzz(opened, cap=2_990, most_samples=40)
             await opened.run("fuzz", questions.Asked("fuzz", asked), [], anyio.Event())
@@ -122,7 +122,7 @@ async def test_a_script_that_curl_sends_and_a_replay(tmp_path: Path) -> None:
     db = ("--db", str(tmp_path / "runs.db"))
     async with targets.sim.running(world) as sim:
         flags = CommonFlags(url=sim.url, db=tmp_path / "runs.db", seed=2, health_interval_s=0.5)
-        async with session.opened(flags, pace=BRISK, sample_s=0.1) as opened:
+        async with opening.opened(flags, pace=BRISK, sample_s=0.1) as opened:
             question = questions.to_fuzz(opened, cap=2_000, most_samples=300)
             result = await opened.run("fuzz", questions.Asked("fuzz", question), [], anyio.Event())
         one = result.finding.reproducers[0]

@@ -16,9 +16,9 @@ import anyio
 import pytest
 from click.testing import CliRunner
 
-from fuzzer.cli import concluding, main, questions, session
+from fuzzer.cli import concluding, main, opening, questions
+from fuzzer.cli.common import CommonFlags
 from fuzzer.cli.exits import Exit
-from fuzzer.cli.flags import CommonFlags
 from fuzzer.cli.verify import Fix, asked_of
 from fuzzer.errors import RunStopped, UsageFault
 from fuzzer.finding import Finding, FindingKind
@@ -49,7 +49,7 @@ async def verified(world: World, folder: Path, cap: int, first_bad: int | None =
     """What comes of a verification, and how many engines died of it."""
     async with running(world) as simulation:
         flags = CommonFlags(url=simulation.url, db=folder / "runs.db", mode="ids")
-        async with session.opened(flags, pace=QUICK, sample_s=0.1) as opened:
+        async with opening.opened(flags, pace=QUICK, sample_s=0.1) as opened:
             asked = questions.to_verify(opened, cap, first_bad)
             result = await opened.run("verify", questions.Asked("verify", asked), (), anyio.Event())
         return result.finding, simulation.deaths
@@ -221,7 +221,7 @@ async def test_a_gate_that_was_interrupted_writes_its_file_when_it_goes_on(
         with History.open(tmp_path / "runs.db") as history:
             run = history.get("last")
         flags = CommonFlags(url=simulation.url, db=tmp_path / "runs.db", quiet=True).restored(run.record.settings)
-        async with session.opened(flags, pace=QUICK, sample_s=0.1) as opened:
+        async with opening.opened(flags, pace=QUICK, sample_s=0.1) as opened:
             result = await opened.resume(run, questions.recorded(run), (), anyio.Event())
     assert concluding.conclude(flags, result, None, next_=(), junit=None) == Exit.ANSWERED
     suites = ET.fromstring(written := gate.read_text())
@@ -262,7 +262,7 @@ async def test_a_cap_of_another_build_may_be_verified_and_one_of_another_model_m
         found, others_found = store.get(run), store.get(others)
     async with running(CAPPED) as simulation:
         flags = CommonFlags(url=simulation.url, db=tmp_path / "runs.db", mode="ids")
-        async with session.opened(flags, pace=QUICK, sample_s=0.1) as opened:
+        async with opening.opened(flags, pace=QUICK, sample_s=0.1) as opened:
             assert asked_of(Fix(288, 301, flags, found), opened).another_build == words
             with pytest.raises(RunStopped, match="for the model llama, and this is sim"):
                 asked_of(Fix(288, 301, flags, others_found), opened)
@@ -296,7 +296,7 @@ async def test_chat_and_text_are_asked_at_their_exact_lengths(tmp_path: Path, su
     world = World.from_dict({"limit": {"tokens": 288, "sum_over": sum_over}, **DRAFTER})
     async with running(world) as simulation:
         flags = CommonFlags(url=simulation.url, db=tmp_path / "runs.db")
-        async with session.opened(flags, pace=QUICK, sample_s=0.1) as opened:
+        async with opening.opened(flags, pace=QUICK, sample_s=0.1) as opened:
             asked = questions.to_verify(opened, 288, None)
             result = await opened.run("verify", questions.Asked("verify", asked), (), anyio.Event())
     assert asked.modes == ("ids", "text", "chat")

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from fuzzer.cli import exits, questions, session
-from fuzzer.cli.flags import CommonFlags
+from fuzzer.cli import exits, opening, questions, session
+from fuzzer.cli.common import CommonFlags
 from fuzzer.counting import SHORT_LENGTHS
 from fuzzer.errors import Interrupted, RunStopped
 from fuzzer.finding import FindingKind, Halt
@@ -84,7 +84,7 @@ ASKED: dict[str, Callable[[session.Session], questions.Question]] = {
 async def test_every_command_stops_as_inconclusive(command: str, tmp_path: Path) -> None:
     async with staged(counting(lambda n: int(0.9 * n)), long=1) as stage:
         flags = CommonFlags(url=stage.url, db=tmp_path / "runs.db", output_tokens=8, timeout_s=20.0, seed=1)
-        async with session.opened(flags, pace=QUICK, sample_s=0.05) as opened:
+        async with opening.opened(flags, pace=QUICK, sample_s=0.05) as opened:
             asked = questions.Asked(command, ASKED[command](opened))
             finding = (await opened.run(command, asked, [], anyio.Event())).finding
     assert (finding.kind, finding.halt, finding.cap) == (FindingKind.INCONCLUSIVE, Halt.PROXY, None)
@@ -181,7 +181,7 @@ async def test_an_interruption_is_heard_while_short_prompts_are_counted(tmp_path
 
     async with staged(act, long=1) as stage:
         flags = CommonFlags(url=stage.url, db=tmp_path / "runs.db", output_tokens=8, timeout_s=60.0)
-        async with session.opened(flags, pace=QUICK, sample_s=0.05) as opened:
+        async with opening.opened(flags, pace=QUICK, sample_s=0.05) as opened:
             with anyio.fail_after(20), pytest.raises(Interrupted):
                 await opened.run("probe", questions.to_probe(opened, 300), [], stop)
     with History.open(tmp_path / "runs.db") as history:

@@ -12,8 +12,8 @@ from typing import Any
 import anyio
 import pytest
 
-from fuzzer.cli import questions, session
-from fuzzer.cli.flags import CommonFlags
+from fuzzer.cli import opening, questions
+from fuzzer.cli.common import CommonFlags
 from fuzzer.cli.session import Result
 from fuzzer.errors import Interrupted, RunStopped
 from fuzzer.events import Event, Note
@@ -367,7 +367,7 @@ async def test_an_interrupt_is_heard_while_a_canary_is_asked_again(says: bytes, 
         group.start_soon(interrupt)
         flags = CommonFlags(url=stage.url, db=tmp_path / "runs.db", output_tokens=8, timeout_s=600.0)
         with anyio.fail_after(20):
-            async with session.opened(flags, pace=QUICK, sample_s=0.05) as opened:
+            async with opening.opened(flags, pace=QUICK, sample_s=0.05) as opened:
                 with pytest.raises(Interrupted):
                     await opened.run("probe", questions.to_probe(opened, stage.asks), [], stop)
     with History.open(tmp_path / "runs.db") as history:

@@ -13,8 +13,8 @@ from typing import Any
 import anyio
 import pytest
 
-from fuzzer.cli import attribution, questions, session
-from fuzzer.cli.flags import CommonFlags
+from fuzzer.cli import attribution, opening, questions
+from fuzzer.cli.common import CommonFlags
 from fuzzer.errors import Interrupted
 from fuzzer.model import Settings
 from fuzzer.plans.question import BisectQuestion
@@ -44,7 +44,7 @@ async def edge_of(target: Simulation, folder: Path, controls: list[list[str]], *
     """A bisect that ended, or was stopped at once, before any of its controls was asked."""
     question = BisectQuestion(lo=290, hi=310, limit=4096, require=1_000, confidence=0.5, attribute_axis=False)
     stop = anyio.Event()
-    async with session.opened(CommonFlags(url=target.url, db=folder / "runs.db"), pace=QUICK, sample_s=0.1) as opened:
+    async with opening.opened(CommonFlags(url=target.url, db=folder / "runs.db"), pace=QUICK, sample_s=0.1) as opened:
         if stopped:
             stop.set()
         notes = {attribution.CONTROLS: controls}

@@ -13,8 +13,8 @@ import anyio
 import pytest
 
 from fuzzer import enginelog
-from fuzzer.cli import questions, session
-from fuzzer.cli.flags import CommonFlags
+from fuzzer.cli import opening, questions, session
+from fuzzer.cli.common import CommonFlags
 from fuzzer.command import Ended, run
 from fuzzer.enginelog import LogCommand
 from fuzzer.events import Event, Note
@@ -137,7 +137,7 @@ async def probed(world: World, folder: Path, **more: object) -> tuple[session.Re
     async with running(world) as simulation:
         given: dict[str, object] = {"url": simulation.url, "db": folder / "runs.db", "output_tokens": 8, **more}
         flags = CommonFlags(**given)  # type: ignore[arg-type]
-        async with session.opened(flags, pace=QUICK, sample_s=0.05) as opened:
+        async with opening.opened(flags, pace=QUICK, sample_s=0.05) as opened:
             asked = questions.to_probe(opened, 400)
             result = await opened.run("probe", asked, [heard.append], anyio.Event())
     return result, [event.text for event in heard if isinstance(event, Note) and event.level == "warning"]

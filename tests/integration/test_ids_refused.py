@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from fuzzer.cli import questions, session
+from fuzzer.cli import opening, questions, session
+from fuzzer.cli.common import CommonFlags
 from fuzzer.cli.exits import Exit, exit_of
-from fuzzer.cli.flags import CommonFlags
 from fuzzer.cli.sending import either_way
 from fuzzer.events import Event, Note
 from fuzzer.finding import Halt
@@ -52,7 +52,7 @@ async def probed(url: str, folder: Path, **more: Any) -> tuple[session.Result, l
     async def drive(opened: session.Session, listeners: Listeners, stop: anyio.Event) -> Ending:
         return await opened.run("probe", questions.to_probe(opened, 300), listeners, stop)
 
-    async with session.opened(flags, pace=QUICK, sample_s=0.05) as opened:
+    async with opening.opened(flags, pace=QUICK, sample_s=0.05) as opened:
         ending = await either_way(drive)(opened, (heard.append,), anyio.Event())
     assert isinstance(ending, session.Result)
     return ending, [event.text for event in heard if isinstance(event, Note)]

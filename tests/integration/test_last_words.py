@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fuzzer.cli import session
-from fuzzer.cli.flags import CommonFlags
+from fuzzer.cli.common import CommonFlags
 from fuzzer.enginelog import LogCommand, LogFile
 from fuzzer.events import Event, Note
 from fuzzer.finding import FindingKind

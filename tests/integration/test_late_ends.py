@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 
-from fuzzer.cli.flags import CommonFlags
+from fuzzer.cli.common import CommonFlags
 from fuzzer.events import Event, ProbeStarted, Reviving
 from fuzzer.finding import FindingKind
 from fuzzer.model import Corroboration, Outcome

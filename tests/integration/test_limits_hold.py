@@ -17,8 +17,8 @@ import anyio
 import httpx
 import pytest
 
-from fuzzer.cli import questions, session
-from fuzzer.cli.flags import CommonFlags
+from fuzzer.cli import opening, questions
+from fuzzer.cli.common import CommonFlags
 from fuzzer.errors import AnotherEngine, RunStopped
 from fuzzer.events import Event, Note
 from fuzzer.finding import FindingKind, Halt
@@ -57,7 +57,7 @@ async def test_without_a_death_to_spare_nothing_is_sent_that_is_on_record_to_kil
         await play(flags(simulation.url, tmp_path), lo=280, hi=400, resolution=64)
         told = simulation.deaths
         spared = flags(simulation.url, tmp_path, max_deaths=0)
-        async with session.opened(spared, pace=QUICK, sample_s=0.1) as opened:
+        async with opening.opened(spared, pace=QUICK, sample_s=0.1) as opened:
             for ask in (
                 lambda: questions.to_probe(opened, 399),
                 lambda: questions.to_sweep(opened, [399, 500], (), keep_going=False),
@@ -76,7 +76,7 @@ async def test_deaths_that_were_not_by_length_hold_nothing_back(tmp_path: Path) 
         worn = await play(flags(simulation.url, tmp_path), lo=200, hi=400)
         assert (worn.finding.kind, simulation.deaths > 0) == (FindingKind.NOT_LENGTH, True)
         spared = flags(simulation.url, tmp_path, max_deaths=0)
-        async with session.opened(spared, pace=QUICK, sample_s=0.1) as opened:
+        async with opening.opened(spared, pace=QUICK, sample_s=0.1) as opened:
             questions.to_probe(opened, 399)  # it raises where a death at such a length is on record
 
 
@@ -150,7 +150,7 @@ async def test_a_neighbour_that_arrives_in_the_middle_is_seen(tmp_path: Path) ->
                 while True:
                     await neighbour.post(f"{simulation.url}/v1/completions", json=asking)
 
-        async with session.opened(flags(simulation.url, tmp_path), sample_s=0.05) as opened:
+        async with opening.opened(flags(simulation.url, tmp_path), sample_s=0.05) as opened:
             tasks.start_soon(keep_asking)
             result = await opened.run("probe", questions.to_probe(opened, 300), (), anyio.Event())
         tasks.cancel_scope.cancel()
@@ -175,7 +175,7 @@ async def test_a_supervisor_that_kills_a_slow_prefill_is_named(tmp_path: Path) -
             simulation.kill()
 
         tasks.start_soon(liveness)
-        async with session.opened(flags(simulation.url, tmp_path, health_interval_s=0.2), sample_s=0.05) as opened:
+        async with opening.opened(flags(simulation.url, tmp_path, health_interval_s=0.2), sample_s=0.05) as opened:
             asked = questions.to_probe(opened, 300)
             result = await opened.run("probe", asked, (), anyio.Event())
     seen = result.observations[-1]
@@ -187,7 +187,7 @@ async def test_a_supervisor_that_kills_a_slow_prefill_is_named(tmp_path: Path) -
 async def test_health_is_asked_for_at_most_twice_a_second(tmp_path: Path) -> None:
     async with staged(well) as stage:
         began = anyio.current_time()
-        async with session.opened(flags(stage.url, tmp_path), sample_s=0.05) as opened:
+        async with opening.opened(flags(stage.url, tmp_path), sample_s=0.05) as opened:
             asked = questions.Asked("sweep", questions.to_sweep(opened, [100, 150, 200, 250], (), keep_going=False))
             await opened.run("sweep", asked, (), anyio.Event())
         took = anyio.current_time() - began
@@ -244,7 +244,7 @@ async def test_a_line_that_died_while_the_machine_slept_is_no_death(
     monkeypatch.setattr(time, "clock_gettime", through_sleep)
     async with (
         running(World.from_dict({"limit": {"tokens": 4096}, "metrics": False})) as simulation,
-        session.opened(flags(simulation.url, tmp_path), pace=QUICK, sample_s=0.1) as opened,
+        opening.opened(flags(simulation.url, tmp_path), pace=QUICK, sample_s=0.1) as opened,
     ):
         generate = opened.target.generate
 
@@ -327,7 +327,7 @@ async def test_another_window_after_a_revival_is_told_and_ends_the_run_where_it_
 
     async with running(world) as sim:
         flags = CommonFlags(url=sim.url, db=tmp_path / "runs.db")
-        async with session.opened(flags, pace=QUICK, sample_s=0.1) as opened:
+        async with opening.opened(flags, pace=QUICK, sample_s=0.1) as opened:
             assert await opened.target.limit() == 4096
             asked = questions.to_bisect(opened, {"lo": 299, "hi": 302}, [])
 
@@ -350,7 +350,7 @@ async def test_answers_are_clamped_at_the_limit_that_holds_since_the_revival(
     )
     async with (
         running(world) as sim,
-        session.opened(flags(sim.url, tmp_path, output_tokens=32), pace=QUICK, sample_s=0.1) as opened,
+        opening.opened(flags(sim.url, tmp_path, output_tokens=32), pace=QUICK, sample_s=0.1) as opened,
     ):
 
         async def since_it_came_back() -> int:

@@ -8,8 +8,8 @@ import anyio
 import pytest
 
 import targets.sim
-from fuzzer.cli import memory, questions, session
-from fuzzer.cli.flags import CommonFlags
+from fuzzer.cli import memory, opening, questions
+from fuzzer.cli.common import CommonFlags
 from fuzzer.finding import Finding, FindingKind
 from fuzzer.store import History, StoreError
 from targets.sim.world import World
@@ -23,7 +23,7 @@ async def test_a_database_whose_maker_was_killed_is_no_obstacle(tmp_path: Path) 
     (tmp_path / "runs.db").touch()
     async with targets.sim.running(World.from_dict({"limit": {"tokens": 4096}})) as sim:
         flags = CommonFlags(url=sim.url, db=tmp_path / "runs.db")
-        async with session.opened(flags, sample_s=0.1) as opened:
+        async with opening.opened(flags, sample_s=0.1) as opened:
             question = questions.to_bisect(opened, {"lo": 100, "hi": 4000}, ())
             assert memory.remembered(opened, question) == (question, [])
             assert memory.last_cap(opened) is None
@@ -32,7 +32,7 @@ async def test_a_database_whose_maker_was_killed_is_no_obstacle(tmp_path: Path) 
 async def test_a_changed_run_of_before_ends_in_a_sentence(tmp_path: Path) -> None:
     async with targets.sim.running(World.from_dict({"limit": {"tokens": 4096}})) as sim:
         flags = CommonFlags(url=sim.url, db=tmp_path / "runs.db")
-        async with session.opened(flags, sample_s=0.1) as opened:
+        async with opening.opened(flags, sample_s=0.1) as opened:
             opened.record("fuzz", Finding(FindingKind.NONE, "nothing fails", verified_up_to=4000), {})
             question = questions.to_bisect(opened, {"lo": 100, "hi": 4000}, ())
             with unguarded(flags.db) as other:
@@ -47,7 +47,7 @@ async def test_prompts_are_drawn_from_the_seed_that_is_recorded(tmp_path: Path) 
     async with targets.sim.running(World.from_dict({"limit": {"tokens": 4096}})) as sim:
         for seed in (None, None, 7, 7):
             flags = CommonFlags(url=sim.url, db=tmp_path / "runs.db", seed=seed)
-            async with session.opened(flags, sample_s=0.1) as opened:
+            async with opening.opened(flags, sample_s=0.1) as opened:
                 asked = questions.to_sweep(opened, (100,), ("words",), keep_going=False)
                 run = (await opened.run("sweep", questions.Asked("sweep", asked), [], anyio.Event())).run_row
             with History.open(tmp_path / "runs.db") as history:

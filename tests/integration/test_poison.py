@@ -11,8 +11,8 @@ from typing import Any
 import anyio
 import pytest
 
-from fuzzer.cli import session
-from fuzzer.cli.flags import CommonFlags
+from fuzzer.cli import opening
+from fuzzer.cli.common import CommonFlags
 from fuzzer.cli.session import Result
 from fuzzer.finding import Finding, FindingKind, Halt
 from fuzzer.model import Outcome, ProbeSpec, Role, Settings
@@ -135,7 +135,7 @@ async def test_a_run_that_begins_on_a_poisoned_engine_says_what_it_cannot_tell(t
 async def test_a_model_whose_canaries_repeat_by_nature_is_not_poisoned(act: Odd, tmp_path: Path) -> None:
     async with staged(act, long=1) as stage:
         flags = CommonFlags(url=stage.url, db=tmp_path / "runs.db", seed=1, revival_timeout_s=0.5)
-        async with session.opened(flags, pace=Settings(grace_pass_s=0.0), sample_s=0.0) as opened:
+        async with opening.opened(flags, pace=Settings(grace_pass_s=0.0), sample_s=0.0) as opened:
             result = await opened.run("bisect", Short(), [], anyio.Event())
     assert {seen.outcome for seen in result.observations} == {Outcome.PASS}
     assert not any(seen.wedged for seen in result.observations)

@@ -11,8 +11,8 @@ import anyio
 import pytest
 from click.testing import CliRunner, Result
 
-from fuzzer.cli import main, questions, session
-from fuzzer.cli.flags import CommonFlags
+from fuzzer.cli import main, opening, questions
+from fuzzer.cli.common import CommonFlags
 from fuzzer.model import Outcome, Role
 from fuzzer.plans.question import BisectQuestion
 from fuzzer.search import Suspect
@@ -147,7 +147,7 @@ def test_a_plan_without_room_is_a_sentence() -> None:
 async def test_what_the_target_tells_of_itself_is_suspected(tmp_path: Path) -> None:
     async with running(World.from_dict({"limit": {"tokens": 4096}, "cache": {"kv_tokens": 2700}})) as simulation:
         flags = CommonFlags(url=simulation.url, db=tmp_path / "runs.db")
-        async with session.opened(flags, sample_s=0.1) as opened:
+        async with opening.opened(flags, sample_s=0.1) as opened:
             question = questions.to_bisect(opened, {"lo": 500, "hi": 900}, [Suspect(700, "--suspect", NAMED)])
     assert {suspect.value: suspect.name for suspect in question.suspects} == {700: "--suspect", 2700: "the KV capacity"}
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 import anyio
 import pytest
 
-from fuzzer.cli import questions, session
-from fuzzer.cli.flags import CommonFlags
+from fuzzer.cli import opening, questions
+from fuzzer.cli.common import CommonFlags
 from fuzzer.cli.memory import remembered
 from fuzzer.errors import AnotherEngine, Interrupted, UsageFault
 from fuzzer.finding import Finding, FindingKind, Halt
@@ -199,7 +199,7 @@ async def test_of_two_resumes_the_later_one_leaves_a_run_that_has_ended_alone(db
     stop.set()
     asked = questions.Asked("bisect", BisectQuestion(lo=100, hi=200))
     async with running(world.World.from_dict({"limit": {"tokens": 4096}})) as target:
-        async with session.opened(CommonFlags(url=target.url, db=db), sample_s=0.1) as opened:
+        async with opening.opened(CommonFlags(url=target.url, db=db), sample_s=0.1) as opened:
             with pytest.raises(Interrupted):
                 await opened.run("bisect", asked, (), stop)
             with Store.open(db) as store:
@@ -232,7 +232,7 @@ async def test_a_window_that_was_fitted_to_memory_anew_is_the_same_engines(
     asked = questions.Asked("bisect", BisectQuestion(lo=100, hi=200))
     async with (
         running(world.World.from_dict({"limit": {"tokens": 4096}})) as target,
-        session.opened(CommonFlags(url=target.url, db=db), sample_s=0.1) as opened,
+        opening.opened(CommonFlags(url=target.url, db=db), sample_s=0.1) as opened,
     ):
         with pytest.raises(Interrupted):
             await opened.run("bisect", asked, (), stop)

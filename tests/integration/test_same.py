@@ -19,8 +19,8 @@ import anyio
 import pytest
 from click.testing import CliRunner
 
-from fuzzer.cli import comparing, main, session
-from fuzzer.cli.flags import CommonFlags
+from fuzzer.cli import comparing, main, opening
+from fuzzer.cli.common import CommonFlags
 from fuzzer.errors import Interrupted, UsageFault
 from fuzzer.events import Event, Note, RunStarted
 from fuzzer.finding import Finding, FindingKind
@@ -73,7 +73,7 @@ async def compared(
 ) -> Told:
     """The command but for its flags, with graces that suit a simulator."""
     flags = flags_for(target.url, folder, **more)
-    async with session.opened(flags, pace=QUICK, sample_s=0.05) as opened:
+    async with opening.opened(flags, pace=QUICK, sample_s=0.05) as opened:
         question = comparing.asked_of(opened, lengths, None, contents)
         told = await comparing.compared(opened, question, ("plain", control.url), (), anyio.Event(), sample_s=0.05)
     with History.open(flags.db) as history:
@@ -147,7 +147,7 @@ async def test_a_death_ends_it_and_the_control_is_not_asked_for_more(tmp_path: P
 async def test_prompts_go_as_far_as_the_cap_that_was_recommended_here(tmp_path: Path) -> None:
     async with running(World.from_dict(BASE)) as target:
         flags = flags_for(target.url, tmp_path)
-        async with session.opened(flags, pace=QUICK, sample_s=0.05) as opened:
+        async with opening.opened(flags, pace=QUICK, sample_s=0.05) as opened:
             assert max(comparing.asked_of(opened, None, None, ("words",)).lengths) == 4096 - 48
             opened.record("verify", Finding(FindingKind.CLEAN_LIMIT, "it holds", cap=2000), {})
             assert max(comparing.asked_of(opened, None, None, ("words",)).lengths) == 2000 - 48
@@ -180,7 +180,7 @@ async def behind_a_password(url: str, heads: list[bytes]) -> AsyncIterator[str]:
 async def test_a_control_is_asked_with_the_secret_in_its_url_and_never_with_its_mask(tmp_path: Path) -> None:
     heads, told = list[bytes](), list[Event]()
     async with two({**LOSSY}, {}) as (target, control), behind_a_password(control.url, heads) as url:
-        async with session.opened(flags_for(target.url, tmp_path), pace=QUICK, sample_s=0.05) as opened:
+        async with opening.opened(flags_for(target.url, tmp_path), pace=QUICK, sample_s=0.05) as opened:
             asked, stop = comparing.asked_of(opened, [1200], None, ["words"]), anyio.Event()
             result = await comparing.compared(opened, asked, ("plain", url), (), stop, sample_s=0.05)
             with History.open(tmp_path / "runs.db") as history:
@@ -235,7 +235,7 @@ async def test_a_control_that_was_interrupted_goes_on_and_the_verdict_is_told(tm
             stop.set()
 
     async with two({**LOSSY, **quick}, quick) as (target, control):
-        async with session.opened(flags_for(target.url, tmp_path), pace=QUICK, sample_s=0.05) as opened:
+        async with opening.opened(flags_for(target.url, tmp_path), pace=QUICK, sample_s=0.05) as opened:
             asked, plain = comparing.asked_of(opened, [1200], None, ["words"]), ("plain", control.url)
             with pytest.raises(Interrupted):
                 await comparing.compared(opened, asked, plain, (stop_at_the_control,), stop, sample_s=0.05)

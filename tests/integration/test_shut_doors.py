@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from fuzzer.cli import questions, session
-from fuzzer.cli.flags import CommonFlags
+from fuzzer.cli import opening, questions
+from fuzzer.cli.common import CommonFlags
 from fuzzer.model import Corroboration, Outcome
 from fuzzer.store import History
 from tests.integration.raw import Reader, Writer, request_of, reset, serving, whole
@@ -118,7 +118,7 @@ async def test_no_kill_goes_uncounted_where_the_way_is_shut_after_each(tmp_path:
         first = await probe(tmp_path, gate.stage)
         assert (first.outcome, first.unusable) == (Outcome.INFRA, True), first.reason
         await asyncio.sleep(max(0.0, gate.shut_until - time.monotonic()))
-        async with session.opened(flags, pace=QUICK, sample_s=0.05) as opened:
+        async with opening.opened(flags, pace=QUICK, sample_s=0.05) as opened:
             with History.open(tmp_path / "runs.db") as history:
                 run = history.get("last")
             result = await opened.resume(run, questions.recorded(run), (), anyio.Event())

@@ -17,9 +17,9 @@ import anyio
 import httpx
 import pytest
 
-from fuzzer.cli import measuring, questions, session
+from fuzzer.cli import measuring, opening, questions, session
+from fuzzer.cli.common import CommonFlags
 from fuzzer.cli.exits import Exit, exit_of
-from fuzzer.cli.flags import CommonFlags
 from fuzzer.errors import Interrupted, UsageFault
 from fuzzer.events import Event, Note, ProbeEnded
 from fuzzer.finding import Finding, FindingKind
@@ -73,7 +73,7 @@ async def measure(
     controls = [(name, one.url) for name, one in zip("abc", others, strict=False)]
     common = CommonFlags(url=target.url, db=db, output_tokens=24, **(flags or {}))
     listeners = [] if hear is None else [hear]
-    async with session.opened(common, pace=QUICK, sample_s=0.1) as opened:
+    async with opening.opened(common, pace=QUICK, sample_s=0.1) as opened:
         return await measuring.side_by_side(
             opened, ask, controls, listeners, stop or anyio.Event(), sample_s=0.1
         )  # fmt: skip
@@ -253,7 +253,7 @@ async def test_an_interrupted_measurement_goes_on_in_all_its_arms(db: Path) -> N
         with History.open(db) as history:
             (run,) = [one for one in history.runs() if measuring.controls_of(one)]
         flags = CommonFlags(url=simulations[0].url, db=db, output_tokens=24)
-        async with session.opened(flags, pace=QUICK, sample_s=0.1) as opened:
+        async with opening.opened(flags, pace=QUICK, sample_s=0.1) as opened:
             result = await measuring.resumed(opened, run, (), anyio.Event())
     target, control = arms_of(result, db)
     assert all(cell.reliable for arm in (target, control) for cell in arm.cells.values())
@@ -270,7 +270,7 @@ async def test_a_control_whose_url_is_masked_is_told_and_the_others_go_on_withou
         def ask(opened: session.Session) -> SpeedQuestion:
             return questions.to_speed(opened, lengths=(200,), contents=("words",), concurrencies=(1,), repeats=1)
 
-        async with session.opened(flags, pace=QUICK, sample_s=0.1) as opened:
+        async with opening.opened(flags, pace=QUICK, sample_s=0.1) as opened:
             result = await measuring.side_by_side(opened, ask, [masked], [heard.append], anyio.Event(), sample_s=0.1)
     assert exit_of(result.finding) == Exit.ANSWERED
     [told] = [event.text for event in heard if isinstance(event, Note) and event.level == "warning"]

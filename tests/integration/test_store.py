@@ -370,7 +370,7 @@ def at(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """Sets the clock that rows are written by."""
 
     def turn(hour: str) -> None:
-        monkeypatch.setattr("fuzzer.store.store.utc_now", lambda: f"2026-11-29T{hour}:00.000Z")
+        monkeypatch.setattr("fuzzer.store.links.utc_now", lambda: f"2026-11-29T{hour}:00.000Z")
 
     return turn
 

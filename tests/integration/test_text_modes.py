@@ -12,9 +12,9 @@ import pytest
 
 import targets.sim
 from fuzzer.canary import sing
-from fuzzer.cli import questions, session
+from fuzzer.cli import opening, questions, session
+from fuzzer.cli.common import CommonFlags
 from fuzzer.cli.exits import Exit, exit_of
-from fuzzer.cli.flags import CommonFlags
 from fuzzer.finding import FindingKind, Halt
 from fuzzer.model import Corroboration
 from fuzzer.prompts import PromptSource
@@ -177,5 +177,5 @@ async def test_a_corpus_takes_the_place_of_the_contents(ask: Any, tmp_path: Path
     more = {"keep_going": False} if ask is questions.to_sweep else {}
     async with targets.sim.running(WORLD) as sim:
         flags = CommonFlags(url=sim.url, db=tmp_path / "runs.db", content=corpus)
-        async with session.opened(flags, sample_s=0.1) as opened:
+        async with opening.opened(flags, sample_s=0.1) as opened:
             assert ask(opened, (100, 200), ("words",), **more).contents == (corpus,)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 
-from fuzzer.cli.flags import CommonFlags
+from fuzzer.cli.common import CommonFlags
 from fuzzer.errors import RunStopped
 from fuzzer.evidence import Canary
 from fuzzer.finding import FindingKind

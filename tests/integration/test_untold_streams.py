@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from fuzzer.cli import questions, session
-from fuzzer.cli.flags import CommonFlags
+from fuzzer.cli import opening, questions
+from fuzzer.cli.common import CommonFlags
 from fuzzer.events import Event, Note
 from fuzzer.finding import FindingKind
 from fuzzer.model import Outcome
@@ -45,7 +45,7 @@ async def cutting(writer: Writer, asked: Mapping[str, Any], usage: bytes = NOTHI
 async def swept(folder: Path, heard: list[Event], usage: bytes = NOTHING) -> Result:
     async with staged(partial(cutting, usage=usage), long=1) as stage:
         flags = CommonFlags(url=stage.url, db=folder / "runs.db", output_tokens=8, timeout_s=20.0, seed=1)
-        async with session.opened(flags, pace=QUICK, sample_s=0.05) as opened:
+        async with opening.opened(flags, pace=QUICK, sample_s=0.05) as opened:
             asked = questions.Asked("sweep", questions.to_sweep(opened, [1_000, 2_000], (), keep_going=True))
             return await opened.run("sweep", asked, [heard.append], anyio.Event())
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fuzzer.cli.flags import CommonFlags
+from fuzzer.cli.common import CommonFlags
 from fuzzer.cli.session import Result
 from fuzzer.finding import FindingKind
 from fuzzer.model import Role

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 
-from fuzzer.cli.flags import CommonFlags
+from fuzzer.cli.common import CommonFlags
 from fuzzer.finding import FindingKind, Halt
 from targets.sim import running
 from targets.sim.world import World

@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from fuzzer.cli import questions, session
-from fuzzer.cli.flags import CommonFlags
+from fuzzer.cli.common import CommonFlags
 from fuzzer.events import Event, ProbeEnded
 from fuzzer.plans.question import BisectQuestion
 from fuzzer.preflight import Company

@@ -11,7 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from fuzzer.cli import ENTRIES, main
-from fuzzer.cli.flags import CONTENTS, CommonFlags, probing, withheld
+from fuzzer.cli.common import CommonFlags, withheld
+from fuzzer.cli.flags import CONTENTS, probing
 from fuzzer.model import Outcome
 from fuzzer.prompts.recipe import Content
 

@@ -6,7 +6,7 @@ from base64 import b64encode
 
 import pytest
 
-from fuzzer.cli.flags import CommonFlags
+from fuzzer.cli.common import CommonFlags
 from fuzzer.cli.secrecy import secrets_of
 
 KEY = "sk-Xk3j5H6k7L8m9N0p"

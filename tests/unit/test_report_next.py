@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from fuzzer.cli import conduct, main
 from fuzzer.cli.attribution import CONTROLS
-from fuzzer.cli.flags import RECORDED, CommonFlags
+from fuzzer.cli.common import RECORDED, CommonFlags
 from fuzzer.cli.questions import prompts_of
 from fuzzer.finding import Finding, FindingKind, Halt
 from fuzzer.model import Outcome, ProbeSpec, Role
