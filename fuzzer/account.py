@@ -73,10 +73,18 @@ class Account:
 
         What nobody saw end nobody helped.
         """
-        last = self.last
-        if last is None or not last.toll or last.outcome is Outcome.ABANDONED:
+        if not self.is_open() or self.last is None or self.last.outcome is Outcome.ABANDONED:
             return None
-        return None if last.revived and last.revival_s is not None else last.revival_s or 0.0
+        return self.last.revival_s or 0.0
+
+    def is_open(self) -> bool:
+        """Did the last observation leave the engine down, and nobody has seen it serve again?"""
+        last = self.last
+        return last is not None and last.toll > 0 and not (last.revived and last.revival_s is not None)
+
+    def open_s(self) -> float:
+        """Active seconds since it left the engine down, those of earlier sessions among them; 0: it did not."""
+        return max(0.0, self.now() - self.last.over_s) if self.last is not None and self.is_open() else 0.0
 
     def bury(self, relapse: Relapse, took_s: float) -> bool:
         """The engine died again, `took_s` seconds into the wait for it. Can one more death be afforded?

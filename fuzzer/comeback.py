@@ -63,8 +63,10 @@ class Comeback:
     async def before(self, spec: ProbeSpec, standing: Standing) -> Observation | None:
         """Before a run goes on: whoever is there must serve. Raises TargetLost where nobody does.
 
-        Where it died of that, the last observation has those deaths now, and is given back.
+        Where it died of that, or the last observation had left it down, that one is given back as it is now: with those
+        deaths, and with what all of the wait for the engine took.
         """
+        was_open = self.account.is_open()
         vigil = Vigil(self.lives.known, ended=True, wary=self.account.relapses, unsung=not self.account.sang)
         head = f"resume/{standing.last_seq}"
         revival = await self._revive(spec, head, vigil, standing, patience_s=self._patience_s())
@@ -73,7 +75,9 @@ class Comeback:
         if not revival.came_back:
             raise TargetLost(self._gone(revival))
         await self._space()
-        return self.account.settle(revival) if revival.relapses else None
+        if not (was_open or revival.relapses):
+            return None
+        return self.account.settle(revival, self.account.open_s() if was_open else 0.0)
 
     async def after(self, seen: Observation, evidence: Evidence, standing: Standing) -> Observation:
         """After a probe that left nobody to ask: the observation with what its revival took."""

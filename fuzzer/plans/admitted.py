@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 from fuzzer.model import WELL, Outcome, ProbeSpec, Role
 from fuzzer.observation import Observation
 from fuzzer.plans.corners import FIRST_TOKENS
+from fuzzer.plans.doubt import TWICE
 from fuzzer.plans.terms import SHORT, longest_beside
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from fuzzer.plans.answers import Answers
     from fuzzer.plans.verify import VerifyQuestion
     from targets.base import Mode
 
@@ -27,13 +29,13 @@ class Item:
     read: Callable[[Observation], tuple[bool, str]]
 
 
-def admitted(question: VerifyQuestion, mode: Mode) -> Iterator[Item]:
+def admitted(question: VerifyQuestion, mode: Mode, answers: Answers) -> Iterator[Item]:
     """All that fills the cap to the last token, streamed and not, and the short prompt that asks for all the rest.
 
     What asks for more than fits comes before what leaves the number out: where the cap is not in force, the first shows
     it with a sum that is still known to hold, and the second might ask for a whole window.
     """
-    full, output = question.cap - question.reserved, question.output_tokens
+    output = question.output_tokens
     fits = partial(passes, question.fail_on)
     longest, beside = (longest_beside(tokens, question.cap, question) for tokens in (1, output))
 
@@ -56,17 +58,7 @@ def admitted(question: VerifyQuestion, mode: Mode) -> Iterator[Item]:
         spec(longest, "the longest prompt of all", stream=False, output_tokens=1),
         fits,
     )
-    yield Item(
-        f"{mode}: {SHORT} + {full - SHORT}, cancelled after its first tokens",
-        spec(
-            SHORT,
-            "a short prompt that asks for all the rest",
-            stream=True,
-            output_tokens=full - SHORT,
-            stop_after=FIRST_TOKENS,
-        ),
-        partial(_begins, question.fail_on),
-    )
+    yield from _much(question, mode, answers)
     yield Item(
         f"{mode}: {beside} + {2 * output}, more than fits",
         spec(beside, "more output than the cap leaves", stream=False, output_tokens=2 * output),
@@ -84,6 +76,37 @@ def admitted(question: VerifyQuestion, mode: Mode) -> Iterator[Item]:
         ),
         fits,
     )
+
+
+def _much(question: VerifyQuestion, mode: Mode, answers: Answers) -> Iterator[Item]:
+    """The short prompt that asks for all the rest; once more with what fits where it was counted as longer and refused:
+    a sum that does not fit tells nothing of the number.
+    """
+    full = question.cap - question.reserved
+    length = counted = _shortest(mode, answers)
+    for _ in range(TWICE):
+        spec = question.spec(
+            length,
+            Role.FIT,
+            "a short prompt that asks for all the rest",
+            mode=mode,
+            stream=True,
+            output_tokens=max(1, full - counted),
+            stop_after=FIRST_TOKENS,
+        )
+        name = f"{mode}: {counted} + {spec.output_tokens}, cancelled after its first tokens"
+        yield Item(name, spec, partial(_begins, question.fail_on, full))
+        answer = answers.to(spec)
+        if answer is None or answer.outcome is not Outcome.REJECTED or answer.length <= counted:
+            return
+        counted = answer.length
+
+
+def _shortest(mode: Mode, answers: Answers) -> int:
+    """The short prompt, or one token where the server adds so much to it that no prompt is as short."""
+    shorts = (seen for seen in answers.evidence if (seen.spec.role, seen.spec.mode) == (Role.BASELINE, mode))
+    told = (seen for seen in shorts if seen.outcome in WELL and seen.length_source == "usage" and seen.sent_tokens)
+    return max([SHORT, *(1 + seen.length - seen.sent_tokens for seen in told)])
 
 
 def over(question: VerifyQuestion, length: int, mode: Mode) -> Item:
@@ -109,10 +132,11 @@ def _is_well(fail_on: frozenset[Outcome], seen: Observation) -> bool:
     return seen.outcome in WELL and seen.outcome not in fail_on
 
 
-def _begins(fail_on: frozenset[Outcome], seen: Observation) -> tuple[bool, str]:
+def _begins(fail_on: frozenset[Outcome], full: int, seen: Observation) -> tuple[bool, str]:
     """Is it the right answer to a number that nobody waits for? Some servers bound the number alone: that is clean."""
     if seen.outcome is Outcome.REJECTED:
-        return True, "refused cleanly: not so much output at once"
+        fits = seen.length + seen.spec.output_tokens <= full
+        return True, "refused cleanly: not so much output at once" if fits else "refused cleanly: it does not fit"
     is_well = _is_well(fail_on, seen)
     return is_well, "answered" if is_well else f"{seen.outcome}: {seen.reason}"
 

@@ -59,7 +59,8 @@ class Life:
 def lives_of(seen: Iterable[Observation]) -> list[Life]:
     """The lives that a run has met, first to last. The last one goes on.
 
-    One that is wedged serves nobody any more, so that it has ended, whether or not its death is seen.
+    One that is wedged serves nobody any more, so that it has ended, whether or not its death is seen; but for one that
+    is seen to serve again.
     """
     lives = [Life()]
     for each in seen:
@@ -71,7 +72,7 @@ def lives_of(seen: Iterable[Observation]) -> list[Life]:
             life.born_s, life.sung = each.over_s, each.canaries
             continue
         life.probes.append(each)
-        if each.wedged or (each.deaths and not is_nobodys):
+        if (each.wedged and not each.outlived) or (each.deaths and not is_nobodys):
             life.ended, life.gone_s = True, each.ended_s
             others = (life.is_answered or each.wedged) + each.relapses  # canaries that were no songs of the next life
             lives.append(Life(each.over_s, each.ended_s, whole=True, sung=max(each.canaries - others, 0)))

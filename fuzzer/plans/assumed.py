@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from fuzzer.model import Outcome, Role
 from fuzzer.plans.axis import left_for_drafts
 from fuzzer.plans.corners import refused_corners
+from fuzzer.plans.recall import cleared
 from fuzzer.plans.scan import scanned
 from fuzzer.plans.warmth import hit_words
 from fuzzer.standing import BELIEVED
@@ -40,6 +41,7 @@ def assumed(ledger: Ledger, cap: int | None, *, nothing_fails: bool = False) -> 
         if not (sent.passes or sent.all_failures or sent.refusals):
             said.append(f"hi ({question.hi}) was taken as known to fail, not sent")
     said += _outweighed(ledger)
+    said += [f"{length} killed this build in an earlier run, and passes now" for length in cleared(ledger)]
     if (ended := ended_early(ledger.evidence)) is not None:
         said.append(ended)
     if drafts := left_for_drafts(ledger):

@@ -13,10 +13,19 @@ from fuzzer.finding import Finding, Halt
 from fuzzer.model import ProbeSpec, Role
 from fuzzer.observation import Observation
 from fuzzer.plans.axis import settle_axis
+from fuzzer.plans.cap import cap_of
 from fuzzer.plans.causes import other_cause
-from fuzzer.plans.conclusion import cap_of, conclude, everywhere, inconclusive, not_by_length
-from fuzzer.plans.confirm import confirm_bad, confirm_good, confirm_while_fresh, look_above, settle_doubt
+from fuzzer.plans.conclusion import conclude, everywhere, inconclusive, not_by_length
+from fuzzer.plans.confirm import (
+    confirm_bad,
+    confirm_good,
+    confirm_in_time,
+    confirm_while_fresh,
+    look_above,
+    settle_doubt,
+)
 from fuzzer.plans.corners import corner, insure, short_corner, unknown_corners
+from fuzzer.plans.healing import well_again
 from fuzzer.plans.interruption import out_of_time, spent, stopped, wait
 from fuzzer.plans.ledger import Ledger
 from fuzzer.plans.limits import near_learnt_limit, near_limit, over_ask, over_limit
@@ -24,6 +33,7 @@ from fuzzer.plans.narrowing import narrow
 from fuzzer.plans.noise import at_any_length, beside_a_stray, outlive, settle_noise, tell_apart
 from fuzzer.plans.opening import baseline, verify_lo
 from fuzzer.plans.question import BisectQuestion
+from fuzzer.plans.recall import recall
 from fuzzer.plans.scan import firm_ground, scan
 from fuzzer.plans.scout import Stages, scouted_next, with_scouted
 from fuzzer.plans.speculation import where_speculation_ends
@@ -40,8 +50,10 @@ __all__ = ["BisectQuestion", "bisect"]
 
 LACKING: tuple[Callable[[Ledger], ProbeSpec | Finding | None], ...] = (
     baseline,
+    well_again,
     verify_lo,
     settle_doubt,
+    confirm_in_time,
     look_above,
     confirm_while_fresh,
     live_as_long,
@@ -54,6 +66,7 @@ LACKING: tuple[Callable[[Ledger], ProbeSpec | Finding | None], ...] = (
     outlive,
     tell_apart,
     settle_axis,
+    recall,
     scan,
     firm_ground,
     near_limit,
@@ -62,7 +75,17 @@ LACKING: tuple[Callable[[Ledger], ProbeSpec | Finding | None], ...] = (
 )
 # What has no meaning where output tokens are the length, and the prompt is held.
 ON_THE_PROMPT = frozenset(
-    {insure, settle_axis, scan, firm_ground, near_limit, near_learnt_limit, where_speculation_ends}
+    {
+        confirm_in_time,
+        insure,
+        settle_axis,
+        recall,
+        scan,
+        firm_ground,
+        near_limit,
+        near_learnt_limit,
+        where_speculation_ends,
+    }
 )
 
 
@@ -119,7 +142,8 @@ def next_step(ledger: Ledger) -> ProbeSpec | Finding:
         step = first
     if isinstance(step, Finding):
         return step
-    if (why := out_of_time(ledger.over_s, ledger.question.max_time_s, step)) is not None:
+    is_busy = again is not None
+    if (why := out_of_time(ledger.over_s, ledger.question.max_time_s, step, is_busy=is_busy)) is not None:
         last = short_corner(ledger, cap_of(ledger, halted=True)) if again is None else None
         if last is not None and _affordable(ledger, last):
             return last

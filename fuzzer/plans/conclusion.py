@@ -1,58 +1,29 @@
-"""What do the observations of a bisect amount to: which finding, which cap, resting on what? PURE."""
+"""What do the observations of a bisect amount to: which finding, resting on what? PURE."""
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from fuzzer.finding import Finding, FindingKind, Flaky, Halt
-from fuzzer.model import Outcome, Role, Side, side_of
+from fuzzer.model import Outcome, Role
 from fuzzer.plans.assumed import assumed, times
-from fuzzer.plans.axis import axis_words, cause_for, left_for_drafts
+from fuzzer.plans.axis import cause_for
+from fuzzer.plans.cap import cap_of
+from fuzzer.plans.confirm import passes_to_bear
 from fuzzer.plans.corners import failed_corner, unknown_corners
-from fuzzer.plans.doubt import TWICE, died_between
-from fuzzer.plans.limits import (
-    asked_failure,
-    cut_short_of_limit,
-    learnt_limit,
-    limit_failure,
-    over_limit_seen,
-    reached_limit,
-)
-from fuzzer.plans.scan import Island, ground_below, islands, lowest_failing, passed_below
+from fuzzer.plans.limits import cut_short_of_limit, limit_failure
+from fuzzer.plans.multiples import is_one_of_many
+from fuzzer.plans.scan import Island, islands, lowest_failing, passed_below
 from fuzzer.plans.speculation import speculation_off_from
-from fuzzer.recommend import cap_below, confidence_of, flaky
+from fuzzer.plans.verdict import died_once, island_kind, verdict
+from fuzzer.recommend import confidence_of, flaky
 
 if TYPE_CHECKING:
     from fuzzer.plans.ledger import Ledger
 
 NOT_BY_LENGTH = frozenset({FindingKind.CLEAN_LIMIT, FindingKind.NOT_LENGTH})  # no number explains these
-
-
-def cap_of(ledger: Ledger, *, halted: bool) -> int | None:
-    """The cap that the observations carry, before its corners are looked at; None where there is none to recommend."""
-    bounds, question = ledger.bounds, ledger.question
-    passes = [] if bounds.last_good is None else ledger.at(bounds.last_good).passes
-    if question.companions:
-        passes = [seen for seen in passes if seen.spec.companions]  # the short prompt went alone
-    if question.is_turned or bounds.last_good is None or not passes:
-        return None
-    covered = cap_below(bounds.last_good, round_to=question.round_to, margin=left_for_drafts(ledger))
-    if (failing := lowest_failing(ledger)) is not None:
-        ground = ground_below(ledger, failing)
-        drafts = ledger.draft_tokens or 0  # nothing tells whether an island lies on a sum, which accepted drafts move
-        return None if ground is None else cap_below(ground, round_to=question.round_to, margin=drafts)
-    if halted:
-        return covered
-    if bounds.first_bad is not None:
-        return covered if limit_failure(ledger) else learnt_limit(ledger) or covered
-    if cut_short_of_limit(ledger):
-        return covered
-    beyond = over_limit_seen(ledger)
-    clean = (beyond is None or beyond.outcome is Outcome.REJECTED) and asked_failure(ledger) is None
-    return question.limit if reached_limit(ledger) and clean else None
 
 
 def inconclusive(ledger: Ledger, halt: Halt, why: str) -> Finding:
@@ -61,7 +32,7 @@ def inconclusive(ledger: Ledger, halt: Halt, why: str) -> Finding:
     held_back = _held_back(ledger, cap)
     reason = f"{why} ({_bracket_words(ledger)})"
     if halt is not Halt.CONTRADICTION:  # which says the same
-        reason += held_back
+        reason += held_back or _unconfirmed(ledger, halt)
     return _finding(ledger, FindingKind.INCONCLUSIVE, reason, None if held_back or halt is Halt.UNUSABLE else cap, halt)
 
 
@@ -76,6 +47,17 @@ def _held_back(ledger: Ledger, cap: int | None) -> str:
     corners = [seen for seen in ledger.by_role.get(Role.CORNER, []) if seen.outcome in ledger.question.fail_on]
     much = "".join(f", and {seen.spec.output_tokens} ended in {seen.outcome}" for seen in corners[:1])
     return f"; no cap: {unknown[0][0]} prompt tokens with {unknown[0][1]} output tokens asked were not tried{much}"
+
+
+def _unconfirmed(ledger: Ledger, halt: Halt) -> str:
+    """A clause on a last_good that passed too seldom to carry a cap, and on what would let it."""
+    last_good, ground = ledger.verified(), ledger.ground(halted=True)
+    if ledger.question.is_turned or last_good is None or ground == last_good:
+        return ""
+    takes = "more, where failures are noisy" if ledger.bounds.noisy else str(passes_to_bear(ledger))
+    passed = f"{last_good} passed {times(len(ledger.at(last_good).passes))}, and a claim takes {takes}"
+    told = "no cap" if ground is None else f"the cap is that of {ground}"
+    return f"; {told}: {passed}{' (a longer --max-time leaves room for them)' if halt is Halt.TIME else ''}"
 
 
 def not_by_length(ledger: Ledger, why: str) -> Finding:
@@ -95,82 +77,12 @@ def conclude(ledger: Ledger) -> Finding:
     if failed is not None:
         why = f"{failed[0]} prompt tokens with {failed[1]} asked fail although a cap of {cap} would admit them"
         return inconclusive(ledger, Halt.CONTRADICTION, why)
-    kind, reason = _verdict(ledger)
-    if found := islands(ledger):
-        kind = FindingKind(found[0].outcome)
-    elif (died := _died_once(ledger, kind)) is not None:
+    kind, reason = verdict(ledger)
+    if (lowest := island_kind(ledger)) is not None:
+        kind = lowest
+    elif (died := died_once(ledger, kind)) is not None:
         return everywhere(ledger, died)
     return _finding(ledger, kind, reason, cap, None)
-
-
-def _died_once(ledger: Ledger, kind: FindingKind) -> str | None:
-    """Which death did not come again, at its length or above it. Passes outweigh it, but explain nothing.
-
-    One between two probes may be somebody's restart. Below a refusal that was met on the way so may one in flight, and
-    one alone: where passes do not outweigh it, it is the lower of the two that bounds the search.
-    """
-    if ledger.bounds.first_bad is not None:
-        if kind is not FindingKind.CLEAN_LIMIT:
-            return None
-        failures = [seen for _, tally in ledger.line() for seen in tally.failures]
-        if sum(seen.outcome is Outcome.DEATH for seen in failures) < TWICE:
-            return died_between(ledger.seen)
-    for length, tally in ledger.line():
-        died = [seen for seen in tally.failures if seen.outcome is Outcome.DEATH]
-        if died and ledger.is_sound(tally):
-            signature = f" ({died[0].signature})" if died[0].signature else ""
-            since = f"{length} passed {times(len(tally.passes))}, and longer ones pass"
-            return f"the engine died {times(len(died))} at {length} tokens{signature}, and not again: {since}"
-    return died_between(ledger.seen)
-
-
-def _verdict(ledger: Ledger) -> tuple[FindingKind, str]:
-    bounds, question = ledger.bounds, ledger.question
-    if bounds.first_bad is not None:
-        return _boundary(ledger, bounds.first_bad)
-    if (asked := asked_failure(ledger)) is not None:
-        much = f"{asked.length} tokens that ask for {asked.spec.output_tokens} more, which is past it, do"
-        advice = "no lower limit mends that, but a proxy that refuses or cuts such a max_tokens"
-        return FindingKind(asked.outcome.value), f"nothing fails below the limit, but {much}: {asked.reason}; {advice}"
-    beyond = over_limit_seen(ledger)
-    if not reached_limit(ledger) or beyond is None:
-        unit = "output" if question.is_turned else "prompt"
-        return FindingKind.NONE, f"nothing fails up to {question.top} {unit} tokens{_against_trust(ledger)}"
-    match side_of(beyond.outcome, question.fail_on):
-        case Side.LIMIT:
-            reason = f"nothing fails below the limit of {question.limit}, and above it the refusal is clean"
-            return FindingKind.CLEAN_LIMIT, f"{reason}: no change needed"
-        case Side.BAD:
-            where = f"nothing fails below the limit, but {beyond.length} tokens, above it, do"
-            if cut_short_of_limit(ledger):
-                where = f"{bounds.last_good} passes, {beyond.length} ends in {beyond.outcome}"
-            return FindingKind(beyond.outcome.value), f"{where}: {beyond.reason}"
-        case _:
-            return FindingKind.NONE, f"nothing fails up to the limit of {question.limit}, which is not enforced"
-
-
-def _against_trust(ledger: Ledger) -> str:
-    """A clause on a `hi` that was taken to fail, and passed when it was sent to confirm that."""
-    question = ledger.question
-    passes = len(ledger.at(question.top).passes)
-    if not question.top_is_trusted or not passes:
-        return ""
-    return f", though hi was taken as known to fail: under these conditions it passed {times(passes)}"
-
-
-def _boundary(ledger: Ledger, first_bad: int) -> tuple[FindingKind, str]:
-    tally = ledger.at(first_bad)
-    near = limit_failure(ledger)
-    if tally.refusals and not tally.failures:
-        if near is not None:
-            return FindingKind(near.outcome.value), f"below the limit {near.length} tokens fail: {near.reason}"
-        limit = learnt_limit(ledger)
-        words = f"prompt + output up to {limit} fit" if limit else "where exactly the limit lies is not known"
-        return FindingKind.CLEAN_LIMIT, f"nothing fails below the first refusal, at {first_bad} tokens: {words}"
-    outcome = Counter(failure.outcome for failure in tally.failures).most_common(1)[0][0]
-    signature = next((f": {failure.signature}" for failure in tally.failures if failure.signature), "")
-    edge = f"{ledger.bounds.last_good} passes, {first_bad} ends in {outcome}{signature}"
-    return FindingKind(outcome.value), edge + axis_words(ledger)
 
 
 def _finding(ledger: Ledger, kind: FindingKind, reason: str, cap: int | None, halt: Halt | None) -> Finding:
@@ -189,6 +101,8 @@ def _finding(ledger: Ledger, kind: FindingKind, reason: str, cap: int | None, ha
         cap = None  # it would admit the island
     good = ledger.at(verified).passes if verified is not None else []
     bad = ledger.at(bounds.first_bad).failures if bounds.first_bad is not None else []
+    if kind is FindingKind.CLEAN_LIMIT:
+        bad = []
     at_good = ledger.at(verified).failures if verified is not None else []
     return Finding(
         kind=kind,
@@ -214,12 +128,16 @@ def _but_islands(ledger: Ledger, cap: int | None) -> str:
     below = "there is no cap below that" if cap is None else "the cap is below that"
     if found := islands(ledger):
         return "; but " + "; ".join(map(_island_words, found)) + f", and {below}"
-    if (failing := lowest_failing(ledger)) is not None:
-        return f"; but {failing} failed once, it is not known whether it does again, and {below}"
+    if (failing := lowest_failing(ledger)) is not None and failing not in ledger.islands:
+        once = "killed this build in an earlier run" if failing in ledger.question.known_bad else "failed once"
+        return f"; but {failing} {once}, it is not known whether it does again, and {below}"
     if not ledger.islands:
         return ""
     alone = ", ".join(map(str, ledger.islands))
-    return f"; but {alone} fails, alone, and a cap cannot leave that out and keep what is above it"
+    can_scan = not (ledger.question.scan or ledger.question.is_turned)
+    is_many = can_scan and failing in ledger.islands and is_one_of_many(ledger, failing)
+    many = ": it may be one of many, which --scan looks for" if cap is None and is_many else ""
+    return f"; but {alone} fails, alone, and {below}{many}"
 
 
 def _islands(ledger: Ledger) -> tuple[tuple[int, int], ...]:

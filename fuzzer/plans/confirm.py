@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 
 from fuzzer.model import ProbeSpec, Role
 from fuzzer.observation import Observation
-from fuzzer.plans.line import confidence_in, outweighs
-from fuzzer.plans.narrowing import belief_of, is_closed, suspects_of, took_the_engine_down
+from fuzzer.plans.doubt import TWICE
+from fuzzer.plans.fresh import last_real, took_the_engine_down
+from fuzzer.plans.limits import begins_to_refuse
+from fuzzer.plans.line import bears, confidence_in
+from fuzzer.plans.narrowing import belief_of, is_closed, suspects_of
 from fuzzer.recommend import passes_needed
 
 if TYPE_CHECKING:
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
     from fuzzer.plans.tally import Tally
 
 LOOK_ABOVE = 64
+UNKNOWN_LOAD_S = 300.0  # what the first death may take: by then some ground is to carry a cap
 ENOUGH_FAILURES = 3  # by then wear would have shown as lives of one length
 
 
@@ -34,10 +38,10 @@ def confirm_while_fresh(ledger: Ledger) -> ProbeSpec | None:
     probability of one half on.
     """
     bounds = ledger.bounds
-    last = ledger.last_real(ledger.evidence)
+    last = last_real(ledger.evidence, ledger.question.fail_on)
     if bounds.noisy or bounds.first_bad is None or last is None or is_confirmed_bad(ledger):
         return None
-    if last.length != bounds.first_bad or not took_the_engine_down(ledger):
+    if last.length != bounds.first_bad or not took_the_engine_down(ledger.seen, ledger.question.fail_on):
         return None
     belief = belief_of(ledger.question, ledger.draft_tokens)
     if not is_closed(ledger) and belief.chance(bounds.low, bounds.high, bounds.first_bad - 1) <= 0.5:
@@ -52,11 +56,32 @@ def confirm_good(ledger: Ledger) -> ProbeSpec | None:
     if bounds.last_good is None or bounds.noisy:
         return None
     tally = ledger.at(bounds.last_good)
-    done = len(tally.passes)
-    if outweighs(question, done, len(tally.failures), noisy=bounds.contradicted):
+    if bears(question, tally, bounds):
         return None
-    needed = passes_needed(confidence_in(question, noisy=bounds.contradicted), question.tolerate)
-    return question.spec(bounds.last_good, Role.CONFIRM_GOOD, f"last_good passed {done} of {needed} times")
+    reason = f"last_good passed {len(tally.passes)} of {passes_to_bear(ledger)} times"
+    return question.spec(bounds.last_good, Role.CONFIRM_GOOD, reason)
+
+
+def confirm_in_time(ledger: Ledger) -> ProbeSpec | None:
+    """last_good, while --max-time leaves room for that: one more failure might take it.
+
+    What passed but once carries no cap. Where there is no room for all the passes either, the search goes on instead.
+    """
+    question, step = ledger.question, confirm_good(ledger)
+    if step is None or question.max_time_s is None:
+        return None
+    left_s = question.max_time_s - ledger.over_s
+    good_s, bad_s = ledger.prices.of(max(1, step.length - ledger.served))
+    if not ledger.prices.costs.is_measured and ledger.ground(halted=True) is None:
+        bad_s = max(bad_s, UNKNOWN_LOAD_S)
+    takes_s = (passes_to_bear(ledger) - len(ledger.at(step.length).passes)) * good_s
+    return step if takes_s - good_s < left_s <= takes_s + bad_s else None
+
+
+def passes_to_bear(ledger: Ledger) -> int:
+    """How many passes of a length bear a claim, where it never fails."""
+    question = ledger.question
+    return passes_needed(confidence_in(question, noisy=ledger.bounds.contradicted), question.tolerate)
 
 
 def confirm_bad(ledger: Ledger) -> ProbeSpec | None:
@@ -64,7 +89,9 @@ def confirm_bad(ledger: Ledger) -> ProbeSpec | None:
     bounds = ledger.bounds
     if bounds.first_bad is None or is_confirmed_bad(ledger):
         return None
-    if took_the_engine_down(ledger):
+    if ledger.at(bounds.first_bad).refusals:
+        reason = "it failed once and was refused since: the limit, or does it fail again?"
+    elif took_the_engine_down(ledger.seen, ledger.question.fail_on):
         reason = "does first_bad fail as the first request of a fresh engine?"
     else:
         reason = "does first_bad fail again, on an engine that has passed since?"
@@ -95,13 +122,17 @@ def look_above(ledger: Ledger) -> ProbeSpec | None:
 
 
 def is_confirmed_bad(ledger: Ledger) -> bool:
-    """Did first_bad fail by its own length, not by what came before it? A refusal needs no confirmation."""
+    """Did first_bad fail by its own length, not by what came before it?
+
+    A refusal needs no confirmation. Beside a failure a second one shows that the limit is what is there, and that the
+    failure was a stray.
+    """
     bounds = ledger.bounds
     if bounds.first_bad is None:
         return False
     tally = ledger.at(bounds.first_bad)
     if tally.refusals:
-        return True
+        return not (tally.failures and begins_to_refuse(ledger)) or len(tally.refusals) >= TWICE
     fresh = any(failure.fresh for failure in tally.failures)
     if bounds.contradicted:
         return (fresh and len(tally.failures) >= 2) or len(tally.failures) >= ENOUGH_FAILURES

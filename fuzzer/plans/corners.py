@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fuzzer.model import ProbeSpec, Role
+from fuzzer.model import Outcome, ProbeSpec, Role
 from fuzzer.plans.limits import corners_below
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def corner(ledger: Ledger, cap: int | None) -> ProbeSpec | None:
 def short_corner(ledger: Ledger, cap: int | None) -> ProbeSpec | None:
     """The corner of the short prompt, where it is all that keeps the cap back: it takes next to no time."""
     unknown = unknown_corners(ledger, cap)
-    is_short = len(unknown) == 1 and unknown[0][0] <= ledger.question.baseline
+    is_short = len(unknown) == 1 and unknown[0] == _short(ledger, cap)
     return _ask(ledger, *unknown[0]) if is_short else None
 
 
@@ -44,7 +44,7 @@ def insure(ledger: Ledger) -> ProbeSpec | None:
         return None
     caps = (bounds.high - 1, bounds.low)
     for cap in caps if left > 1 else reversed(caps):
-        length, output = question.baseline, cap - question.reserved - question.baseline
+        length, output = _short(ledger, cap)
         if output >= 1 and not ledger.covers(length, output) and not ledger.has_asked(length, output):
             return _ask(ledger, length, output)
     return None
@@ -89,9 +89,18 @@ def _ask(ledger: Ledger, length: int, output: int) -> ProbeSpec:
     )
 
 
+def _short(ledger: Ledger, cap: int | None) -> tuple[int, int]:
+    """The short prompt, and all the rest. What a server adds to it is of the prompt: a sum that does not fit is refused
+    for that, and tells nothing of the number.
+    """
+    length, full = max(ledger.question.baseline, ledger.shortest), (cap or 0) - ledger.question.reserved
+    refused = (seen for seen in ledger.by_role.get(Role.CORNER, []) if seen.outcome is Outcome.REJECTED)
+    counted = max((seen.length for seen in refused if seen.spec.length == length), default=length)
+    return length, full - max(length, counted)
+
+
 def _corners(ledger: Ledger, cap: int | None) -> list[tuple[int, int]]:
     if cap is None:
         return []
-    short, rest = ledger.question.baseline, cap - ledger.question.reserved - ledger.question.baseline
-    corners = dict.fromkeys([*corners_below(ledger, cap), (short, rest)])
+    corners = dict.fromkeys([*corners_below(ledger, cap), _short(ledger, cap)])
     return [(length, asked) for length, asked in corners if asked >= 1]

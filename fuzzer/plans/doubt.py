@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from fuzzer.plans.question import BisectQuestion
 
 TWICE = 2  # so often it is no chance that nobody's death follows one probe
+# Of a list that ends at its first failure: what dies a while after an answer, and is back before the next probe, shows
+# with the third death where it does.
+MOST_OF_A_LIST = 3
 
 
 class Doubts:

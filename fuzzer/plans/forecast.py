@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from fuzzer.events import Bracket
 from fuzzer.plans.axis import settle_axis
-from fuzzer.plans.conclusion import cap_of
+from fuzzer.plans.cap import cap_of
 from fuzzer.plans.confirm import is_confirmed_bad
 from fuzzer.plans.corners import corners_lacking
 from fuzzer.plans.narrowing import belief_of, hinted_next, is_closed, search_of

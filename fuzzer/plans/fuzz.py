@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from fuzzer.finding import Finding, FindingKind, Halt, Reproducer
 from fuzzer.model import Outcome, ProbeSpec, Role
 from fuzzer.observation import Observation
-from fuzzer.plans.answers import Answers
+from fuzzer.plans.answers import Answers, lone_words
 from fuzzer.plans.conditions import CONDITIONS, needed
 from fuzzer.plans.doubt import died_between
 from fuzzer.plans.hunt import Ended, Hunt, fell_for_company
@@ -166,7 +166,7 @@ def _shrink(
 ) -> Generator[ProbeSpec, Observation, None]:
     """The failure with as little as it takes, as far as the deaths that are left of the run allow.
 
-    What may have been nobody's death is a failure only where it came again.
+    What may have been nobody's death, or chance, is a failure only where it came again.
     """
     most_deaths = min(hunt.question.shrink_deaths, hunt.question.max_deaths - hunt.deaths)
     shrink = Shrink(hunt, met, tuple(hunt.past), most_deaths, late)
@@ -175,13 +175,15 @@ def _shrink(
     try:
         made = yield from shrink.run()
     except Ended as end:
-        found += _came(shrink.made(end.why), is_sure=is_sure)
+        found += _came(shrink.made(end.why), is_sure=is_sure, late=late)
         raise
-    found += _came(made, is_sure=is_sure)
+    found += _came(made, is_sure=is_sure, late=late)
 
 
-def _came(made: Reproducer, *, is_sure: bool) -> list[Reproducer]:
-    return [made] if is_sure or made.failed > 1 or made.every is not None else []
+def _came(made: Reproducer, *, is_sure: bool, late: bool) -> list[Reproducer]:
+    """What may be chance is a failure but where it was asked again and did not come."""
+    never_asked = made.asked == 1 and not late
+    return [made] if is_sure or never_asked or made.failed > 1 or made.every is not None else []
 
 
 def _standing(hunt: Hunt, found: list[Reproducer]) -> list[Reproducer]:
@@ -206,7 +208,7 @@ def _finding(hunt: Hunt, found: list[Reproducer], end: Ended | None) -> Finding:
         if kept:
             least = min(seen.length + seen.spec.output_tokens for seen in kept)
             reason += f"; {len(refused)} were refused, from {least} tokens in all on: fuzz under a cap that is admitted"
-        if (died := died_between(hunt.answers.seen)) is not None:
+        if (died := hunt.answers.died_in_doubt()) is not None:
             kind, reason = FindingKind.INCONCLUSIVE, f"{reason}; but {died}"
     else:
         kind = FindingKind.NOT_LENGTH if lowest.every is not None else FindingKind(lowest.outcome.value)
@@ -219,10 +221,17 @@ def _finding(hunt: Hunt, found: list[Reproducer], end: Ended | None) -> Finding:
         reason,
         first_bad=lowest.spec.length if lowest is not None and lowest.every is None else None,
         islands=tuple((one.spec.length, one.spec.length) for one in found if one.shorter_passes and one.longer_passes),
-        assumes=_not_tried(question, sampled),
+        assumes=(*_not_tried(question, sampled), *_once(hunt, found)),
         halt=None if end is None else end.halt,
         reproducers=tuple(found),
     )
+
+
+def _once(hunt: Hunt, found: list[Reproducer]) -> list[str]:
+    """The samples that failed by what may have been chance, and did not fail again."""
+    told, answers = {one.met for one in found}, hunt.answers
+    samples = [seen for seen in answers.seen if seen.spec.role is Role.FUZZ and seen.seq not in told]
+    return [f"{lone_words(seen)}, and not again" for seen in samples if answers.lone(seen.spec) is seen]
 
 
 def _not_tried(question: FuzzQuestion, sampled: list[Observation]) -> tuple[str, ...]:

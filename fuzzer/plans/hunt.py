@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -58,7 +59,7 @@ class Hunt:
     def ask(self, spec: ProbeSpec) -> Asking:
         """The answer that is evidence. Raises Ended where there can be none."""
         while True:
-            if (end := self.answers.ended(self.question)) is not None:
+            if (end := self.answers.ended(self.question, math.inf)) is not None:
                 raise Ended(*end)
             if self.deaths >= self.question.max_deaths:
                 raise Ended(Halt.DEATHS, spent(self.answers, self.question.max_deaths))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 MOST_TRIES = 6
 LONGEST_WAIT_S = 30.0
-MOST_PROBES = 3000
+MOST_PROBES = 3000  # of a search; a list that is longer is worked through
 WEDGED = "it is there and does not work, so that nobody restarts it: let --on-death do that"
 GONE = (
     "a supervisor that restarts on failure leaves an exit with status 0 alone; Restart=always does not. Where "
@@ -30,12 +30,12 @@ class Seen(Protocol):
     evidence: list[Observation]
 
 
-def stopped(ledger: Seen, max_deaths: int) -> tuple[Halt, str] | None:
-    """Why nothing more can be asked, as a halt and a sentence.
+def stopped(ledger: Seen, max_deaths: int, most_probes: float = MOST_PROBES) -> tuple[Halt, str] | None:
+    """Why nothing more can be asked, as a halt and a sentence. After `most_probes` more of them settle nothing.
 
     What ended a session does not end the run: one that was resumed asks again.
     """
-    return (_stopped_by(ledger, ledger.seen[-1], max_deaths) or _tired(ledger)) if ledger.seen else None
+    return (_stopped_by(ledger, ledger.seen[-1], max_deaths) or _tired(ledger, most_probes)) if ledger.seen else None
 
 
 def _stopped_by(ledger: Seen, last: Observation, max_deaths: int) -> tuple[Halt, str] | None:
@@ -93,7 +93,7 @@ def spent(ledger: Seen, max_deaths: int) -> str:
     return f"{counted}, and --max-deaths is {max_deaths}"
 
 
-def _tired(ledger: Seen) -> tuple[Halt, str] | None:
+def _tired(ledger: Seen, most_probes: float) -> tuple[Halt, str] | None:
     if _in_a_row(ledger, Outcome.BUSY) > MOST_TRIES:
         return Halt.BUSY, f"the target was busy {MOST_TRIES + 1} times in a row"
     if _in_a_row(ledger, Outcome.ABANDONED) > MOST_TRIES:
@@ -101,8 +101,8 @@ def _tired(ledger: Seen) -> tuple[Halt, str] | None:
         if last.next_step:  # answers came, and what makes them show nothing can be mended
             return Halt.PROXY, f"{MOST_TRIES + 1} answers in a row show nothing: {last.reason}: {last.next_step}"
         return Halt.LOST, f"no answer could be had {MOST_TRIES + 1} times in a row: {last.reason}"
-    if len(ledger.seen) >= MOST_PROBES:
-        return Halt.CONTRADICTION, f"{MOST_PROBES} probes did not settle it"
+    if len(ledger.seen) >= most_probes:
+        return Halt.CONTRADICTION, f"{most_probes} probes did not settle it"
     return None
 
 
@@ -115,15 +115,19 @@ def wait(ledger: Seen) -> ProbeSpec | None:
     return replace(last.spec, wait_s=max(last.retry_after_s or 0.0, min(2.0 ** (times - 1), LONGEST_WAIT_S)))
 
 
-def out_of_time(over_s: float, max_time_s: float | None, step: ProbeSpec | None) -> str | None:
-    """Why the next step is not begun, `over_s` seconds into the run; None where there is time for it."""
+def out_of_time(over_s: float, max_time_s: float | None, step: ProbeSpec | None, *, is_busy: bool = True) -> str | None:
+    """Why the next step is not begun, `over_s` seconds into the run; None where there is time for it.
+
+    `is_busy`: where it is to wait first, the target asked for that.
+    """
     if max_time_s is None:
         return None
     if over_s >= max_time_s:
         return f"the {max_time_s:.0f} s of --max-time are spent"
     wait_s = step.wait_s if step is not None else 0.0
     if over_s + wait_s >= max_time_s:
-        return f"the target is busy and says to wait for {wait_s:.0f} s, longer than --max-time leaves"
+        who = "the target is busy and says to" if is_busy or step is None else f"{step.reason} That is to"
+        return f"{who} wait for {wait_s:.0f} s, longer than --max-time leaves"
     return None
 
 

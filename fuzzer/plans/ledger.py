@@ -15,8 +15,10 @@ from fuzzer.model import ProbeSpec, Role, Side, side_of
 from fuzzer.observation import Observation
 from fuzzer.plans.clamps import disbelieved
 from fuzzer.plans.doubt import Doubts
+from fuzzer.plans.fresh import is_fresh
+from fuzzer.plans.healing import shows_health
 from fuzzer.plans.interruption import dies_of_canaries
-from fuzzer.plans.line import Bounds, Line, confidence_in, outweighs
+from fuzzer.plans.line import Bounds, Line, bears, confidence_in, outweighs
 from fuzzer.plans.offsets import Offsets
 from fuzzer.plans.points import Points
 from fuzzer.plans.prices import Prices
@@ -24,7 +26,7 @@ from fuzzer.plans.warmth import is_served, read_of
 from fuzzer.recommend import passes_needed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from fuzzer.plans.question import BisectQuestion
     from fuzzer.plans.tally import Tally
@@ -71,7 +73,7 @@ class Ledger:
     def take(self, seen: Observation) -> None:
         """Take one more observation, in the order in which they were made."""
         self.deaths += seen.toll
-        is_fresh = self._is_fresh(seen)
+        fresh, is_check = is_fresh(seen, self.seen, self.question.fail_on), shows_health(self, seen)
         if not is_served(seen, self.longest):
             self._unserved.add(seen.seq)
         self.longest = 0 if seen.deaths or seen.wedged else max(self.longest, read_of(seen, self.question.fail_on))
@@ -81,8 +83,8 @@ class Ledger:
             self._line = self._drawn()
         if seen.died_before:
             self._doubt_previous(blamed=seen.blames == "previous")
-        if self._is_evidence(seen):
-            self.evidence.append(replace(seen, fresh=is_fresh, length=self._offsets.length_of(seen)))
+        if self._is_evidence(seen) and not is_check:
+            self.evidence.append(replace(seen, fresh=fresh, length=self._offsets.length_of(seen)))
             self._file(self.evidence[-1])
             self._doubt_clamps()
         self._line = self._drawn()
@@ -101,27 +103,6 @@ class Ledger:
     def over_s(self) -> float:
         """When the last probe was over: active seconds of the run."""
         return self.seen[-1].over_s if self.seen else 0.0
-
-    def last_real(self, observations: Sequence[Observation]) -> Observation | None:
-        """The last of them, but for primes that left the engine as it was."""
-        return next((seen for seen in reversed(observations) if not self._only_primed(seen)), None)
-
-    def _only_primed(self, seen: Observation) -> bool:
-        harmless = not (seen.deaths or seen.wedged) and side_of(seen.outcome, self.question.fail_on) is not Side.BAD
-        return seen.spec.role is Role.PRIME and harmless
-
-    def _is_fresh(self, seen: Observation) -> bool:
-        """Is it the first real request of a life that began during this run? Primes are none.
-
-        A wedged engine serves again only after a restart, whether or not its death was seen.
-        """
-        before = self.last_real(self.seen)
-        if before is None or seen.fresh:
-            return seen.fresh
-        if before.wedged:
-            return True
-        was_primed = before is not self.seen[-1]
-        return was_primed and before.deaths > 0 and before.blames != "nobody"
 
     def says_enough(self, seen: Observation) -> bool:
         """Is it more than a warm prompt that passed because it was read anew?"""
@@ -155,10 +136,21 @@ class Ledger:
         """The probe for a step of the plan: the server is to count the step's length."""
         return replace(step, length=self._offsets.to_ask(step.length))
 
+    @property
+    def shortest(self) -> int:
+        """The shortest prompt, as the server counts it: one token, and what is added to that."""
+        return self._offsets.shortest
+
     def covers(self, length: int, output_tokens: int) -> bool:
-        """Did a prompt pass that was as long, and that asked for as many output tokens?"""
+        """Did a prompt pass that was as long, and that asked for as many output tokens?
+
+        Not where what it covers was refused: the limit moves, and what passed above it then says nothing of it now.
+        """
         return any(
-            at >= length and output >= output_tokens and self._is_whole(tally)
+            at >= length
+            and output >= output_tokens
+            and self._is_whole(tally)
+            and not self.points.is_refused(at, output)
             for (at, output), tally in self.points.counted.items()
         )
 
@@ -180,6 +172,18 @@ class Ledger:
     def islands(self) -> tuple[int, ...]:
         """Lengths that fail under longer ones that are sound."""
         return self._line.islands
+
+    def ground(self, *, halted: bool) -> int | None:
+        """The longest length up to last_good that passed often enough to carry a cap; None: none did.
+
+        Deaths that are left to spend show a noisy search that was `halted` before it had repeated much. Where more were
+        spent than there were, nothing may be sent again, and last_good stands as it is.
+        """
+        bounds, most = self.bounds, self.question.max_deaths
+        good = None if bounds.noisy else bounds.last_good
+        if good is not None and (self.deaths > most or bears(self.question, self.at(good), bounds)):
+            return good
+        return self._line.ground(self.question, early=halted and self.deaths < most)
 
     def is_sound(self, tally: Tally) -> bool:
         """Did it pass often enough, for all its failures, to be under the cap?"""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from fuzzer.model import Outcome, ProbeSpec, Role, Side, side_of
 from fuzzer.observation import Observation
+from fuzzer.plans.doubt import TWICE
 from fuzzer.plans.tally import Tally
 from fuzzer.plans.terms import longest_beside
 
@@ -113,6 +114,19 @@ def near_learnt_limit(ledger: Ledger) -> ProbeSpec | None:
     return None
 
 
+def begins_to_refuse(ledger: Ledger) -> bool:
+    """Is first_bad where the target begins to refuse?
+
+    One failure there is a stray beside a refusal. Twice, there or at longer prompts, the engine fails of what it
+    refuses. What passed there, too, is no limit to be sure of.
+    """
+    first_bad = ledger.bounds.first_bad
+    if first_bad is None or not (tally := ledger.at(first_bad)).refusals:
+        return False
+    failures = sum(len(above.all_failures) for length, above in ledger.line() if length >= first_bad)
+    return not tally.failures or (failures < TWICE and not tally.passes)
+
+
 def learnt_limit(ledger: Ledger) -> int | None:
     """The highest possible limit both of whose corners passed."""
     return next((limit for limit in _possible(ledger) if not _untried(ledger, limit)), None)
@@ -153,7 +167,7 @@ def _possible(ledger: Ledger) -> Iterator[int]:
         return
     tally = ledger.at(bounds.first_bad)
     passes = ledger.at(bounds.last_good).passes
-    if not tally.refusals or tally.failures or not passes:
+    if not begins_to_refuse(ledger) or not passes:
         return
     highest = max(seen.total for seen in passes)
     stated = [seen.refusal_limit for seen in tally.refusals if seen.refusal_limit is not None]

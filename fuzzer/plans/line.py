@@ -68,11 +68,34 @@ class Line:
         strays = frozenset(rest[at][0] for at in at_odds)
         return cls(ordered, islands, _clear(question, rest, strays, top_passed=top_passed))
 
+    def ground(self, question: BisectQuestion, *, early: bool) -> int | None:
+        """The longest length up to last_good whose own passes bear a claim; on a noisy edge, those of longer ones too.
+
+        Of a search that ends `early` a length's first pass counts for nothing there: the search went on to where it
+        passed, so that this is luck's own choice, not a draw.
+        """
+        bounds, upto = self.bounds, self.bounds.last_good or 0
+        rest = [(length, tally) for length, tally in self.points if length not in self.islands and length < bounds.high]
+        if not bounds.noisy:
+            return max((at for at, tally in rest if at <= upto and bears(question, tally, bounds)), default=None)
+        passes = failures = 0
+        for length, tally in reversed(rest):
+            passes += max(0, len(tally.passes) - early)
+            failures += len(tally.failures)
+            if length <= upto and tally.passes and outweighs(question, passes, failures, noisy=True):
+                return length
+        return None
+
 
 def outweighs(question: BisectQuestion, passes: int, failures: int, *, noisy: bool) -> bool:
     """Are these passes enough, for these failures, to be under the cap?"""
     confidence = confidence_in(question, noisy=noisy)
     return is_sound(passes, failures, confidence=confidence, tolerate=question.tolerate)
+
+
+def bears(question: BisectQuestion, tally: Tally, bounds: Bounds) -> bool:
+    """Did a length pass often enough, by itself, to be last_good between such bounds?"""
+    return outweighs(question, len(tally.passes), len(tally.failures), noisy=bounds.contradicted)
 
 
 def confidence_in(question: BisectQuestion, *, noisy: bool) -> float:
@@ -82,8 +105,15 @@ def confidence_in(question: BisectQuestion, *, noisy: bool) -> float:
 
 
 def _islands(question: BisectQuestion, line: Points) -> tuple[int, ...]:
-    """Lengths that fail and never passed, although a longer prompt passed often enough to be sound."""
-    failing = [length for length, tally in line if len(tally.failures) > 1 and not tally.passes]
+    """Lengths that fail and never passed, although a longer prompt passed often enough to be sound.
+
+    Twice, or once where an earlier run had it fail before.
+    """
+    failing = [
+        length
+        for length, tally in line
+        if tally.failures and not tally.passes and len(tally.failures) + (length in question.known_bad) > 1
+    ]
     if not failing:
         return ()
     full = question.output_tokens

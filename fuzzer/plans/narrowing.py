@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from fuzzer.model import Outcome, ProbeSpec, Role
+from fuzzer.model import ProbeSpec, Role
+from fuzzer.plans.fresh import last_real
 from fuzzer.search import Belief, Halving, Search, Suspect, suspects_within
 
 if TYPE_CHECKING:
@@ -97,16 +98,10 @@ def _choice(ledger: Ledger) -> int:
 def _repeated(ledger: Ledger) -> int | None:
     """On a noisy edge a length is asked until it fails, or until its passes bear the claim."""
     bounds = ledger.bounds
-    last = ledger.last_real(ledger.evidence)
+    last = last_real(ledger.evidence, ledger.question.fail_on)
     is_inside = last is not None and last.spec.role is Role.SEARCH and bounds.low < last.length < bounds.high
     return last.length if last is not None and is_inside else None
 
 
 def _not_enough(ledger: Ledger, length: int) -> str:
     return f"a noisy edge: {length} has passed {len(ledger.at(length).passes)} times, not enough"
-
-
-def took_the_engine_down(ledger: Ledger) -> bool:
-    """Is the engine fresh: was a death the last thing that happened?"""
-    last = ledger.last_real(ledger.seen)
-    return last is not None and bool(last.deaths or last.wedged) and last.outcome in {Outcome.DEATH, Outcome.HANG}

@@ -53,6 +53,12 @@ class Offsets:
             sent = (min(below, above - 1) + above) // 2
         return max(1, sent + (self._standing.offset(self._mode) or 0))
 
+    @property
+    def shortest(self) -> int:
+        """What the server counts, at the least, for a prompt of one token."""
+        added = self._added_to(1)
+        return max(1, 1 + ((self._standing.offset(self._mode) or 0) if added is None else added))
+
     def length_of(self, seen: Observation) -> int:
         """The length of a prompt, also of one that was not counted: sent + what the server adds to one so long."""
         if self._are_even or seen.spec.mode != self._mode or not seen.sent_tokens:

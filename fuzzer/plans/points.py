@@ -55,6 +55,12 @@ class Points:
         """Did a prompt fail, or was it refused, that is counted as longer?"""
         return any(at > length and tally.is_bad for (at, _), tally in self.counted.items())
 
+    def is_refused(self, length: int, output_tokens: int) -> bool:
+        """Was a prompt refused that is no longer, and that asked for no more output tokens?"""
+        return any(
+            at <= length and output <= output_tokens and tally.refusals for (at, output), tally in self.counted.items()
+        )
+
     def at_place(self, length: int) -> Tally | None:
         """What a scan showed of a length; None: it was not asked by one."""
         return self.scanned.get(length) or self._asked_by_scan.get(self._offsets.to_ask(length))

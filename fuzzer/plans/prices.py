@@ -35,8 +35,7 @@ class Prices:
         good, bad = self.costs.price(tokens)
         if not self.refill_s:
             return good, bad
-        is_known = self.costs.latest is not None
-        dear = bad + self.refill_s if is_known else max(bad, DEATH_IN_PASSES * self.refill_s)
+        dear = bad + self.refill_s if self.costs.is_measured else max(bad, DEATH_IN_PASSES * self.refill_s)
         return good, min(dear, max(bad, MOST_PASSES_A_DEATH * good))
 
     def _filled_the_cache(self, seen: Observation) -> bool:

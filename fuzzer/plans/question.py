@@ -30,7 +30,9 @@ class BisectQuestion:
     `limit` is what the target advertises; `hi` may be left out where it is known. `trust_hi`: `hi` is known to fail.
     `reserved`: tokens of a limit that no prompt and output may fill.
     `known_good` is a last_good that an earlier run recorded for the same target: with `max_deaths` 0 nothing above it
-    (or above `lo`) is sent. `draft_tokens` is k where the user tells it; the counters of the run come first.
+    (or above `lo`) is sent. `known_bad`: lengths that killed this very build in earlier runs, asked in the same way: no
+    cap admits one that does not pass now. `draft_tokens` is k where the user tells it; the counters of the run come
+    first.
     `attribute_axis`: once the edge stands, other outputs around it tell on which sum it lies.
     `cache`: mixed looks on a warm prefix first, and decides and confirms cold.
     `fuzzed`: conditions that samples up to `fuzzed_cap` tokens have varied for this build, and nothing failed.
@@ -59,6 +61,7 @@ class BisectQuestion:
     max_time_s: float | None = None
     draft_tokens: int | None = None
     known_good: int | None = None
+    known_bad: tuple[int, ...] = ()
     attribute_axis: bool = True
     fail_on: frozenset[Outcome] = FAIL_ON_DEFAULT
     content: str = "words"
@@ -169,5 +172,6 @@ class BisectQuestion:
         values = {name: value for name, value in plain.items() if name in known}
         values["fail_on"] = frozenset(Outcome(name) for name in values.get("fail_on", FAIL_ON_DEFAULT))
         values["fuzzed"] = tuple(values.get("fuzzed", ()))
+        values["known_bad"] = tuple(values.get("known_bad", ()))
         values["suspects"] = tuple(Suspect(*suspect) for suspect in values.get("suspects", ()))
         return cls(**values)

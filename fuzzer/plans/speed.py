@@ -12,8 +12,7 @@ from fuzzer.measure.speed import Cell, cells, measured
 from fuzzer.model import Outcome, ProbeSpec, Role, Side, side_of
 from fuzzer.observation import Observation
 from fuzzer.plans.answers import Answers
-from fuzzer.plans.doubt import died_between
-from fuzzer.plans.interruption import spent
+from fuzzer.plans.doubt import MOST_OF_A_LIST
 from fuzzer.plans.terms import SHORT, Terms
 from fuzzer.recommend import confidence_of
 
@@ -61,8 +60,8 @@ class SpeedQuestion(Terms):
 
     @property
     def most_deaths(self) -> int:
-        """The first one ends it."""
-        return min(self.max_deaths, 1)
+        """The first one ends it; one that may be nobody's, or a neighbour's, is asked for again."""
+        return min(self.max_deaths, MOST_OF_A_LIST)
 
     @property
     def most_probes(self) -> int:
@@ -96,7 +95,7 @@ def place_of(question: SpeedQuestion, spec: ProbeSpec, taken: int) -> tuple[int,
 
 
 def _next_step(question: SpeedQuestion, answers: Answers) -> ProbeSpec | Finding:
-    if (end := answers.ended(question)) is not None:
+    if (end := answers.ended(question, question.most_probes)) is not None:
         return _finding(question, answers, *end)
     if (again := answers.wait()) is not None:
         return again
@@ -107,7 +106,7 @@ def _next_step(question: SpeedQuestion, answers: Answers) -> ProbeSpec | Finding
         return _finding(question, answers, None, "")
     if _affordable(question, answers, spec):
         return spec
-    why = spent(answers, question.max_deaths)
+    why = answers.spent(question.max_deaths)
     return _finding(question, answers, Halt.DEATHS, why)
 
 
@@ -136,7 +135,7 @@ def _life(answers: Answers) -> int:
 
 def _affordable(question: SpeedQuestion, answers: Answers, spec: ProbeSpec) -> bool:
     """With the deaths spent, nothing more is sent; where none was allowed to begin with, the shortest cells are."""
-    if answers.deaths < question.max_deaths:
+    if answers.deaths < question.most_deaths:
         return True
     return answers.deaths == 0 and spec.length <= min(question.lengths)
 
@@ -163,7 +162,7 @@ def _failure(question: SpeedQuestion, answers: Answers, failed: Observation) -> 
         first_rejected=failed.length if refused else None,
         verified_up_to=good.length if good else None,
         confidence=confidence_of(1 if good else 0, 0, 0 if refused else 1),
-        assumes=ASSUMES,
+        assumes=(*ASSUMES, *answers.did_not_repeat()),
     )
 
 
@@ -175,11 +174,10 @@ def _finding(question: SpeedQuestion, answers: Answers, halt: Halt | None, why: 
         kind, halt = FindingKind.INCONCLUSIVE, _throughout(answers, question)
     elif halt is not None:
         kind = FindingKind.INCONCLUSIVE
-    elif (died := died_between(answers.seen)) is not None:
+    elif (died := answers.died_in_doubt()) is not None:
         kind, told = FindingKind.INCONCLUSIVE, f"{told}; but {died}"
-    return Finding(
-        kind, f"{why}; {told}" if why else told, verified_up_to=longest, assumes=ASSUMES, halt=halt
-    )  # fmt: skip
+    assumes = (*ASSUMES, *answers.did_not_repeat())
+    return Finding(kind, f"{why}; {told}" if why else told, verified_up_to=longest, assumes=assumes, halt=halt)
 
 
 def _reliable(question: SpeedQuestion, answers: Answers) -> bool:

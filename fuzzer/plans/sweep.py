@@ -9,8 +9,7 @@ from fuzzer.finding import Finding, FindingKind, Halt
 from fuzzer.model import Outcome, ProbeSpec, Role, Side, side_of
 from fuzzer.observation import Observation
 from fuzzer.plans.answers import Answers
-from fuzzer.plans.doubt import died_between
-from fuzzer.plans.interruption import spent
+from fuzzer.plans.doubt import MOST_OF_A_LIST
 from fuzzer.plans.terms import SHORT, Terms
 from fuzzer.recommend import confidence_of
 
@@ -44,8 +43,8 @@ class SweepQuestion(Terms):
 
     @property
     def most_deaths(self) -> int:
-        """The first one ends it, unless told to go on."""
-        return self.max_deaths if self.keep_going else min(self.max_deaths, 1)
+        """The first one ends it, unless told to go on; one that may be nobody's is asked for again."""
+        return self.max_deaths if self.keep_going else min(self.max_deaths, MOST_OF_A_LIST)
 
     @property
     def most_probes(self) -> int:
@@ -75,7 +74,7 @@ def sweep(question: SweepQuestion, facts: Iterable[Observation] = ()) -> Plan:
 
 
 def _next_step(question: SweepQuestion, answers: Answers) -> ProbeSpec | Finding:
-    if (end := answers.ended(question)) is not None:
+    if (end := answers.ended(question, question.most_probes)) is not None:
         return _finding(question, answers, *end)
     return answers.wait() or _opening(question, answers) or _row(question, answers)
 
@@ -98,7 +97,7 @@ def _row(question: SweepQuestion, answers: Answers) -> ProbeSpec | Finding:
         if seen is None:
             if _affordable(question, answers, spec):
                 return spec
-            why = spent(answers, question.max_deaths)
+            why = answers.spent(question.max_deaths)
             return _finding(question, answers, Halt.DEATHS, why)
         if side_of(seen.outcome, question.fail_on) is not Side.GOOD and not question.keep_going:
             break
@@ -107,7 +106,7 @@ def _row(question: SweepQuestion, answers: Answers) -> ProbeSpec | Finding:
 
 def _affordable(question: SweepQuestion, answers: Answers, spec: ProbeSpec) -> bool:
     """With the deaths spent, no other row is sent; where none was allowed to begin with, the shortest ones are."""
-    if answers.deaths < question.max_deaths:
+    if answers.deaths < question.most_deaths:
         return True
     return answers.deaths == 0 and spec.length == min(question.lengths)
 
@@ -125,7 +124,7 @@ def _finding(question: SweepQuestion, answers: Answers, halt: Halt | None, why: 
     else:
         kind = FindingKind.CLEAN_LIMIT if refused else FindingKind(lowest.outcome.value)
         reason = f"{lowest.length} prompt tokens: {lowest.outcome}: {lowest.reason}"
-    if halt is None and (lowest is None or refused) and (died := died_between(answers.seen)) is not None:
+    if halt is None and (lowest is None or refused) and (died := answers.died_in_doubt()) is not None:
         kind, reason = FindingKind.INCONCLUSIVE, f"{reason}; but {died}"
     failed = [seen.length for seen in rows if side_of(seen.outcome, question.fail_on) is Side.BAD]
     passed = [seen.length for seen in rows if side_of(seen.outcome, question.fail_on) is Side.GOOD]
@@ -140,6 +139,6 @@ def _finding(question: SweepQuestion, answers: Answers, halt: Halt | None, why: 
         first_rejected=lowest.length if lowest and refused else None,
         verified_up_to=good.length if good else None,
         confidence=confidence_of(1 if good else 0, 0, 1 if lowest and not refused else 0),
-        assumes=("between the lengths of the table nothing was tried",),
+        assumes=("between the lengths of the table nothing was tried", *answers.did_not_repeat()),
         halt=halt,
     )

@@ -41,7 +41,7 @@ class Tally:
         """The failures that count: a contended one, and an answer that a model may have had no words for, only if
         another failure repeats it.
         """
-        lone = len(self.all_failures) == 1 and _may_be_chance(self.all_failures[0])
+        lone = len(self.all_failures) == 1 and may_be_chance(self.all_failures[0])
         return [] if lone else self.all_failures
 
     @property
@@ -54,7 +54,8 @@ class Tally:
         return bool(self.failures or self.refusals)
 
 
-def _may_be_chance(seen: Observation) -> bool:
+def may_be_chance(seen: Observation) -> bool:
+    """Is this failure one that counts only if another repeats it: contended, or a model that had no words?"""
     given = seen.completion_tokens
     ended_itself = given is not None and given < seen.spec.output_tokens and seen.spec.stop_after is None
     return seen.contended or (seen.outcome is Outcome.GARBLED and ended_itself)

@@ -156,7 +156,7 @@ def _tallies(ledger: Ledger) -> dict[tuple[int, int], Tally]:
     """The evidence at each corner. An answer is doubted as those of a list are: a death may come to light after it."""
     fail_on = ledger.question.fail_on
     tallies: dict[tuple[int, int], Tally] = {}
-    for seen in Answers(ledger.seen, fail_on).evidence:
+    for seen in Answers(ledger.seen, fail_on, tallied=True).evidence:
         if seen.spec.role is Role.CORNER:
             side = side_of(seen.outcome, fail_on) if seen.is_whole else Side.LIMIT
             tallies.setdefault((seen.spec.length, seen.spec.output_tokens), Tally()).add(seen, side)

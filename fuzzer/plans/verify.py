@@ -17,8 +17,7 @@ from fuzzer.observation import Observation
 from fuzzer.plans.admitted import Item, admitted, over, passes
 from fuzzer.plans.answers import Answers
 from fuzzer.plans.assumed import ended_early
-from fuzzer.plans.doubt import died_between
-from fuzzer.plans.interruption import spent
+from fuzzer.plans.doubt import MOST_OF_A_LIST
 from fuzzer.plans.terms import SHORT, Terms
 from fuzzer.recommend import confidence_of
 
@@ -53,8 +52,8 @@ class VerifyQuestion(Terms):
 
     @property
     def most_deaths(self) -> int:
-        """The first one ends it."""
-        return min(self.max_deaths, 1)
+        """The first one ends it; one that may be nobody's, or a neighbour's, is asked for again."""
+        return min(self.max_deaths, MOST_OF_A_LIST)
 
     @property
     def most_probes(self) -> int:
@@ -92,7 +91,7 @@ def verify(question: VerifyQuestion, facts: Iterable[Observation] = ()) -> Plan:
 def checks(question: VerifyQuestion, seen: Iterable[Observation]) -> list[Check]:
     """Every check in its order, as far as the observations tell."""
     answers = Answers(seen, question.fail_on)
-    told = [_told(item, answers.to(item.spec)) for item in items(question, answers)]
+    told = [_told(item, answers.to(item.spec) or answers.lone(item.spec)) for item in items(question, answers)]
     missing = [
         Check(f"{mode}: a short prompt", "ok", f"not offered here: {short.reason}", short.seq, short.duration_s)
         for mode, short in _not_offered(question, answers).items()
@@ -112,7 +111,7 @@ def items(question: VerifyQuestion, answers: Answers) -> Iterator[Item]:
     for mode in offered:
         short = question.spec(SHORT, Role.BASELINE, "what a short prompt shows", mode=mode)
         yield Item(f"{mode}: a short prompt", short, partial(passes, question.fail_on))
-        yield from admitted(question, mode)
+        yield from admitted(question, mode, answers)
     for mode in offered:
         yield over(question, question.cap + 1, mode)
     for length in question.beyond[1:]:
@@ -130,7 +129,7 @@ def _next_step(question: VerifyQuestion, answers: Answers) -> ProbeSpec | Findin
     if advertised.result == "failed":
         return Finding(FindingKind.INCONCLUSIVE, f"{advertised.name}: {advertised.words}")
     turned_away = bool(answers.seen) and answers.seen[-1].spec.mode in _not_offered(question, answers)
-    if not turned_away and (end := answers.ended(question)) is not None:
+    if not turned_away and (end := answers.ended(question, question.most_probes)) is not None:
         return _finding(question, answers, FindingKind.INCONCLUSIVE, end[1], halt=end[0])
     return answers.wait() or _next_item(question, answers)
 
@@ -140,8 +139,8 @@ def _next_item(question: VerifyQuestion, answers: Answers) -> ProbeSpec | Findin
     for item in items(question, answers):
         answer = answers.to(item.spec)
         if answer is None:
-            if answers.deaths > question.max_deaths:
-                why = spent(answers, question.max_deaths)
+            if answers.deaths >= max(1, question.most_deaths):
+                why = answers.spent(question.max_deaths)
                 return _finding(question, answers, FindingKind.INCONCLUSIVE, why, halt=Halt.DEATHS)
             if item.spec.length > question.cap and question.max_deaths == 0:
                 why = "with --max-deaths 0 nothing above the cap is sent"
@@ -153,7 +152,7 @@ def _next_item(question: VerifyQuestion, answers: Answers) -> ProbeSpec | Findin
             kind = FindingKind(answer.outcome.value) if bad else FindingKind.INCONCLUSIVE
             return _finding(question, answers, kind, f"{item.name}: {words}", failed=answer if bad else None)
     reason = f"all that {question.cap} admits passes, and what is longer is refused cleanly"
-    if (died := died_between(answers.seen)) is not None:
+    if (died := answers.died_in_doubt()) is not None:
         return _finding(question, answers, FindingKind.INCONCLUSIVE, f"{reason}; but {died}", halt=Halt.NOT_LENGTH)
     return _finding(question, answers, FindingKind.CLEAN_LIMIT, reason)
 
@@ -214,4 +213,4 @@ def _assumes(question: VerifyQuestion, answers: Answers) -> tuple[str, ...]:
         said.append(f"{' and '.join(others)} prompts were not tried (text and chat take a tokenizer: --tokenizer)")
     if (ended := ended_early(answers.evidence)) is not None:
         said.append(ended)
-    return tuple(said)
+    return (*said, *answers.did_not_repeat())

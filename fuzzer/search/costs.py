@@ -32,7 +32,8 @@ class Costs:
     """Running means of what passes and failures took.
 
     A failure is expected to be of the kind that was seen last, and to cost what that kind cost last: a supervisor that
-    backs off makes each revival dearer than the mean of those before it.
+    backs off makes each revival dearer than the mean of those before it. A revival that no one session waited out shows
+    only what it took at least.
     """
 
     passes: int = 0
@@ -40,6 +41,7 @@ class Costs:
     pass_tokens: int = 0  # that were read, and did not come out of a cache
     idle_s: float | None = None  # the cheapest pass: what a probe takes whatever its length
     failure_s: dict[Outcome, float] = field(default_factory=dict)
+    at_least_s: float = 0.0  # of the latest failure, since its kind was last measured
     latest: Outcome | None = None
 
     def learn(self, observation: Observation) -> None:
@@ -50,16 +52,23 @@ class Costs:
             self.pass_s += cost
             self.pass_tokens += max(0, observation.length - (observation.cached_tokens or 0))
             self.idle_s = cost if self.idle_s is None else min(self.idle_s, cost)
-        else:
+            return
+        self.latest, self.at_least_s = observation.outcome, cost
+        if _is_waited_out(observation):
             self.failure_s[observation.outcome] = cost
-            self.latest = observation.outcome
 
     def price(self, length: int) -> tuple[float, float]:
         """Expected cost of so many tokens to read, if they pass and if not; (1, 20) before anything was seen."""
         good = self.pass_at(length)
-        if self.latest is None:
-            return good, DEATH_IN_PASSES * good
-        return good, max(self.failure_s[self.latest], good / DEATH_IN_PASSES)
+        if not self.is_measured:
+            return good, max(self.at_least_s, DEATH_IN_PASSES * good)
+        assert self.latest is not None
+        return good, max(self.failure_s[self.latest], self.at_least_s, good / DEATH_IN_PASSES)
+
+    @property
+    def is_measured(self) -> bool:
+        """Is it known what a failure costs, of the kind that was seen last?"""
+        return self.latest in self.failure_s
 
     def pass_at(self, length: int) -> float:
         """Expected cost of a pass: what every probe takes, and a share that grows with the tokens that are read."""
@@ -67,3 +76,9 @@ class Costs:
             return 1.0
         per_token = (self.pass_s - self.passes * self.idle_s) / max(self.pass_tokens, 1)
         return max(self.idle_s + per_token * length, 1e-6)
+
+
+def _is_waited_out(failure: Observation) -> bool:
+    """Did a session that saw the engine down also see it serve again?"""
+    is_down = failure.deaths > 0 or failure.wedged
+    return not is_down or (failure.revival_s is not None and failure.revived and not failure.resumed_after)

@@ -130,3 +130,22 @@ def test_a_later_session_knows_how_long_it_took_to_come_back() -> None:
     paying = account()
     paying.charge(replace(ANSWERED, revival_s=took_s, revived=took_s < 100.0) for took_s in (20.0, 30.0, 1800.0))
     assert paying.longest_revival_s == 30.0
+
+
+@pytest.mark.parametrize(
+    ("last", "open_s"),
+    [
+        (ANSWERED, 60.0),  # of which an earlier session waited for the first part
+        (replace(ANSWERED, outcome=Outcome.ABANDONED), 60.0),
+        (replace(ANSWERED, revived=False, revival_s=25.0, cost_s=26.0), 35.0),
+        (replace(ANSWERED, revival_s=30.0), 0.0),
+        (PASSED, 0.0),
+    ],
+)
+def test_a_wait_that_an_earlier_session_broke_off_is_charged_from_its_beginning(
+    last: Observation, open_s: float
+) -> None:
+    paying = Account(NoJournal(), lambda _: None, lambda: 100.0, 12)
+    paying.charge([replace(last, started_s=39.0, ended_s=40.0)])
+    assert paying.open_s() == open_s
+    assert paying.is_open() == (open_s > 0)

@@ -84,7 +84,7 @@ def _deaths(played: Played, upto: int) -> int:
 
 
 def test_a_revival_counts_for_the_time() -> None:
-    played = run(World(prompt_above(20_000), revival_s=1_800), max_time_s=30)
+    played = run(World(prompt_above(20_000), revival_s=1_800), max_time_s=60)
     first = next(at for at, seen in enumerate(played.log) if seen.deaths)
     assert played.finding.halt is Halt.TIME
     assert [seen.spec.role for seen in played.log[first + 1 :]] == [Role.CORNER]
@@ -108,7 +108,7 @@ def test_a_run_that_is_stopped_prints_no_cap_without_its_corners(trouble: dict[s
         seen = world.answer(spec)
         return replace(seen, **trouble) if len(world.log) > 4 else seen  # type: ignore[arg-type]
 
-    finding = play(bisect(BisectQuestion(lo=1_000, hi=50_000)), answer).finding
+    finding = play(bisect(BisectQuestion(lo=1_000, hi=50_000, confidence=0.3)), answer).finding
     assert (finding.halt, finding.cap) == (halt, None)
     assert finding.last_good == finding.verified_up_to == world.log[3].length
     assert "no cap: 64 prompt tokens" in finding.reason

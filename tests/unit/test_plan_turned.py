@@ -139,6 +139,12 @@ def at_corner(which: int, **more: object) -> Played:
     return play(bisect(QUESTION), answer)
 
 
+@pytest.mark.parametrize("which", [1, 2, 3])
+def test_a_corner_that_failed_among_neighbours_is_not_cleared_by_one_pass(which: int) -> None:
+    played = at_corner(which, outcome=Outcome.DEATH, completion_tokens=None, contended=True, deaths=1, blames="this")
+    assert len([seen for seen in played.log if seen.spec.role is Role.CORNER]) == 3 + 9
+
+
 @pytest.mark.parametrize("outcome", [Outcome.ABANDONED, Outcome.ERROR])
 @pytest.mark.parametrize("which", [1, 2, 3])
 def test_a_corner_that_was_not_answered_or_failed_by_chance_is_asked_again(which: int, outcome: Outcome) -> None:
@@ -208,3 +214,9 @@ def test_an_output_that_the_model_ended_is_no_ground(share: float) -> None:
     finding = run(World(total_above(2_048), stops=share)).finding
     assert finding.cap is None or finding.cap <= 2_048
     assert (finding.last_good_output or 0) <= 1_984
+
+
+def test_an_island_of_outputs_is_not_said_to_be_what_a_scan_of_prompts_looks_for() -> None:
+    finding = run(lambda request: Outcome.DEATH if request.output == 2_048 or request.output > 3_900 else None).finding
+    assert "2048 fails, alone" in finding.reason
+    assert (finding.cap, "--scan" in finding.reason) == (None, False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -157,3 +158,18 @@ def test_costs_are_learnt_by_outcome_and_by_length() -> None:
     assert costs.price(200_000)[1] == 180.0
     costs.learn(_seen(200_000, Outcome.ERROR, 4.0))
     assert costs.price(200_000)[1] == 4.0
+
+
+def test_a_revival_that_was_not_waited_out_makes_no_death_cheap() -> None:
+    costs = Costs()
+    costs.learn(_seen(100, Outcome.PASS, 1.0))
+    open_yet = replace(_seen(200, Outcome.DEATH, 0.2), deaths=1)
+    costs.learn(open_yet)
+    assert costs.price(100)[1] == 20.0
+    costs.learn(replace(open_yet, cost_s=45.0, revival_s=1.0, resumed_after=True))
+    assert costs.price(100)[1] == 45.0, "at least as long was waited"
+    costs.learn(replace(open_yet, cost_s=90.0, revival_s=89.0))
+    costs.learn(open_yet)
+    assert costs.price(100)[1] == 90.0, "the last one that is known"
+    costs.learn(replace(open_yet, cost_s=70.0, revival_s=69.0))
+    assert costs.price(100)[1] == 70.0

@@ -108,6 +108,7 @@ class World:
             ended_s=self._now_s + took,
             duration_s=took,
             cost_s=cost,
+            revival_s=self.revival_s if died else None,
             revived=self.revives or not died,
             incarnation=self._lives,
             ordinal=self._ordinal,
