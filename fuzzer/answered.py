@@ -101,6 +101,8 @@ def _short_output(e: Evidence) -> bool:
     got = e.reply.usage.completion_tokens
     if got is None or e.spec.stop_after is not None or got >= e.spec.output_tokens:
         return False
+    if e.baseline is None and not (e.reply.finish_reason or e.goes_on):
+        return False  # there are servers that never say why they end
     if by_itself(e.reply):  # where `ignore_eos` is not honoured, the model itself may end it
         return e.goes_on and e.baseline is not None and e.baseline.full_output
     return e.baseline is None or e.baseline.full_output or at_length(e.reply)

@@ -13,6 +13,7 @@ import anyio
 
 from fuzzer.evidence import Canary
 from fuzzer.garble import garbled, spoken
+from fuzzer.heard import heard
 from fuzzer.model import Baseline
 from fuzzer.prompts.errors import TokenizerLost
 from fuzzer.watch import ABSENT_S
@@ -20,7 +21,9 @@ from targets.base import Generation
 from targets.bodies import visible
 from targets.failures import announces_death
 from targets.gateways import asked_again, fell_back, stranger
-from targets.refusals import vouches
+from targets.overloads import vouches
+from targets.replayed import replayed
+from targets.told import told_status
 
 if TYPE_CHECKING:
     from fuzzer.prompts import PromptSource
@@ -82,6 +85,17 @@ async def _doubted(
 async def _once(
     target: Target, prompts: PromptSource, recipe: Recipe, deadline_s: float, yardstick: Baseline | None
 ) -> Canary:
+    """One canary; and where a cache knew it, one that nobody can have asked before."""
+    canary = await _asked(target, prompts, recipe, deadline_s, yardstick)
+    if not canary.cached:
+        return canary
+    anew = replace(recipe, head=f"{recipe.head}/{time.time_ns()}")
+    return await _asked(target, prompts, anew, deadline_s, yardstick)
+
+
+async def _asked(
+    target: Target, prompts: PromptSource, recipe: Recipe, deadline_s: float, yardstick: Baseline | None
+) -> Canary:
     began = time.monotonic()
     try:
         prompt = await prompts.rebuild(recipe)
@@ -98,7 +112,7 @@ def _of_ours(canary: Canary, reply: Reply, yardstick: Baseline) -> Canary:
     """
     if canary.busy:
         return replace(canary, let_down=not vouches(reply, yardstick.deployment))
-    models = [yardstick.model, yardstick.canary_model] if yardstick.canary_model else []
+    models = [yardstick.model, yardstick.also, yardstick.canary_model] if yardstick.canary_model else []
     who = stranger(reply, models, yardstick.deployment) if canary.ok else None
     if who is None:
         return canary
@@ -110,23 +124,25 @@ async def ask(target: Target, prompt: Prompt, tokens_out: int, deadline_s: float
     generation = Generation(prompt, tokens_out, stream=False, ignore_eos=target.traits.ignore_eos)
     began = time.monotonic()
     with anyio.move_on_after(deadline_s):
-        reply = await target.generate(generation, target.encode(generation))
+        reply = heard(await target.generate(generation, target.encode(generation)))
         return reply, _read(target, reply, time.monotonic() - began)
     return None, Canary(ok=False, duration_s=time.monotonic() - began, fault="timeout", timed_out=True)
 
 
 def _read(target: Target, reply: Reply, took: float) -> Canary:
     whole = reply.status == 200 and reply.error is None and reply.complete and (reply.events > 0 or bool(reply.text))
-    again = asked_again(reply.headers) if whole else None
+    cached = replayed(reply) if whole else None
+    again = cached or (asked_again(reply.headers) if whole else None)
     ok, wait_s = whole and again is None, None if whole else target.overload(reply)
     busy, sign = wait_s is not None, target.proxy_sign(reply)
     return Canary(
         ok=ok,
         duration_s=took,
-        status=reply.status,
+        status=told_status(reply),
         fault=again or ("busy" if busy else str(reply.fault or "")),
         busy=busy,
         instead=again or "",
+        cached=cached is not None,
         let_down=fell_back(reply) if whole else busy and not vouches(reply),
         wait_s=wait_s,
         given_up_on=not whole and sign is not None and sign.kind == "deadline",

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from fuzzer.heard import heard
 from fuzzer.prompts.errors import TokenizerLost
 from fuzzer.prompts.recipe import Recipe
 from targets.base import Generation
+from targets.told import spelled
 
 if TYPE_CHECKING:
     from fuzzer.model import ProbeSpec
@@ -64,15 +66,15 @@ async def accompany(rig: Rig, prepared: Prepared, at: int, company: Company) -> 
             return
         body = rig.target.encode(generation)
         company.requests += 1
-        reply = await rig.target.generate(generation, body, on_progress=lambda: company.has_come(at))
+        reply = heard(await rig.target.generate(generation, body, on_progress=lambda: company.has_come(at)))
         company.has_come(at)
         fault = failed(rig.target, reply)
         if fault is not None:
             company.faults.append(f"{who}: {fault}")
-        elif reply.status != 200:
-            why = reply.fault_text if reply.status is None else f"HTTP {reply.status}"
+        elif reply.status != 200 or reply.error is not None:
+            why = reply.fault_text if reply.status is None else spelled(reply)
             company.turned_away.append(f"{who} was turned away: {why}")
-        if reply.status != 200 or fault is not None:
+        if fault is not None or reply.status != 200 or reply.error is not None:
             return
 
 

@@ -170,7 +170,10 @@ class Driver:
         evidence, verdict = await self._ask(prepared, instead)
         verdict = self._with_unseen_deaths(verdict, evidence)
         words = await self._last_words(verdict)
-        seen = observe(prepared, evidence, verdict, self.standing, started_s=started_s, ended_s=self.now())
+        helped = bool(self.rig.settings.on_death)
+        seen = observe(
+            prepared, evidence, verdict, self.standing, started_s=started_s, ended_s=self.now(), helped=helped
+        )
         if words.signature:
             seen = replace(seen, signature=words.signature, signature_source="log")
         self.journal.complete(seen, evidence, verdict)
@@ -180,7 +183,7 @@ class Driver:
         self._lives.saw(evidence)
         if evidence.cancelled:
             raise Interrupted(self.run)
-        if _needs_revival(seen, helped=bool(self.rig.settings.on_death)):
+        if _needs_revival(seen, helped=helped):
             seen = await self._comeback.after(seen, evidence, self.standing)
         if seen.uncounted and self.standing.counted:
             self.emit(Note(UNCOUNTED, hint="--metrics-url names the engine's own", level="warning"))

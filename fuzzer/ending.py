@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from fuzzer.model import Baseline
     from targets.base import Reply
 
 # No more tokens were wanted, or fitted: `length`, `max_tokens`, `MAX_TOKENS`, `model_context_window_exceeded`.
@@ -35,3 +36,13 @@ def at_length(reply: Reply) -> bool:
     """Did it end because no more tokens were asked for, or because no more fitted?"""
     reason = reply.finish_reason or ""
     return _LENGTH.search(reason) is not None and _OTHERS.search(reason) is None
+
+
+def breaks_off(reply: Reply, known: Baseline | None, asked: int) -> bool:
+    """Has a stream no reason for its end, before the `asked` tokens came, where good ones gave theirs?
+
+    However well it ends otherwise: there are gateways that count the tokens themselves, and say so of the part that
+    came from an engine that they lost, too.
+    """
+    gives_none = reply.status == 200 and not reply.stopped and reply.finish_reason is None
+    return gives_none and known is not None and known.says_why and (reply.usage.completion_tokens or 0) < asked

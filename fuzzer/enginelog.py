@@ -1,4 +1,7 @@
-"""Where is the engine's own log read? From a file, or from what a command prints; only what is new, and bounded."""
+"""Where is the engine's own log read? From a file, or from what a command prints; only what is new, and bounded.
+
+Engines log keys, tokens and signed URLs: these are masked before anything is made of what was read.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import anyio
 
 from fuzzer.command import run
 from fuzzer.lastwords import LastWords, read, since
+from fuzzer.store.masking import masked_words
 
 READ_BYTES = 1 << 17  # of what is new, the end
 COMMAND_S = 15.0
@@ -42,7 +46,7 @@ class LogFile:
         try:
             async with await anyio.open_file(self.path, "rb") as log:
                 await log.seek(max(new, size - READ_BYTES))
-                return read((await log.read(READ_BYTES)).decode(errors="replace"))
+                return _read((await log.read(READ_BYTES)).decode(errors="replace"))
         except OSError:
             return LastWords()
 
@@ -70,9 +74,13 @@ class LogCommand:
 
     async def last_words(self) -> LastWords:
         printed = await self._printed()
-        words = read(since(printed, self._old))
+        words = _read(since(printed, self._old))
         self._old = printed or self._old
         return words
 
     async def _printed(self) -> str:
         return (await run(self.command, within_s=COMMAND_S, tail_bytes=READ_BYTES, kill=True)).said
+
+
+def _read(log: str) -> LastWords:
+    return read(masked_words(log))

@@ -30,6 +30,7 @@ class Canary:
     timed_out: bool = False
     busy: bool = False  # turned away for now: that proves a door, and no engine
     instead: str = ""
+    cached: bool = False  # it was answered without the engine, by a cache
     let_down: bool = False  # who turned it away, or answered, may do so because the engine failed him
     wait_s: float | None = None  # when it is to be asked again, where that is named
     given_up_on: bool = False  # whoever is on the way did not wait for the engine any longer: that says nothing of it
@@ -90,6 +91,7 @@ class Evidence:
     streams_tell: bool = True  # False: not even the first stream of this run said how many tokens were read
     goes_on: bool = False  # the target was told to go on past the model's own end, and is of a kind that does
     replicas: bool = False  # more than one process behind the URL: metrics are no evidence
+    in_turns: bool = False  # several may be behind the URL, and a gateway's names alone tell of them: that is allowed
     several: str = ""  # what showed in the middle of the run that these are there, where none were at its begin
     served_before: bool = False  # a canary sang, or the engine was seen to be back, right before this probe
     took_its_word: bool = False  # as much, or less, was taken for busy by a word alone, and none such has passed
@@ -108,6 +110,9 @@ class Evidence:
     predicted_s: float | None = None  # how long this prompt takes, going by what shorter ones took
     recent_cuts_s: tuple[float, ...] = ()  # when earlier ones of this run were cut, in seconds since their begin
     cut_lengths: tuple[int, ...] = ()  # the shortest and the longest prompt of those, tokens
+    recent_losses_s: tuple[float, ...] = ()  # when earlier ones were lost that are called deaths, likewise
+    lost_lengths: tuple[int, ...] = ()  # the shortest and the longest prompt of those, tokens
+    died_for_sure: bool = False  # some death of this run was proven
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fuzzer.command import run
-from fuzzer.store.masking import masked_text
+from fuzzer.store.masking import masked_words
 
 if TYPE_CHECKING:
     from fuzzer.rig import Rig
@@ -24,5 +24,5 @@ async def helped(rig: Rig, command: str) -> str:
     ended = await run(command, within_s=within_s, tail_bytes=WORDS_BYTES, stop=rig.stop)
     if ended.code is None:
         return "" if rig.stop.is_set() else f"--on-death did not end in {within_s:.0f} s, and is let be"
-    words = masked_text(ended.said.strip()[-WORDS_CHARS:])
+    words = masked_words(ended.said.strip())[-WORDS_CHARS:]
     return f"--on-death exited with {ended.code}: {words}" if ended.code else ""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from fuzzer.heard import heard
 from fuzzer.inspection import Try
 from fuzzer.prompts.recipe import Recipe
 from fuzzer.watch import Pulse, poll_health, scrape
@@ -67,7 +68,7 @@ async def _try(rig: Rig, mode: Mode, content: str, head: str, *, warm: bool = Fa
 
 async def _within(rig: Rig, generation: Generation) -> Reply:
     with anyio.move_on_after(DEADLINE_S):
-        return await rig.target.generate(generation, rig.target.encode(generation))
+        return heard(await rig.target.generate(generation, rig.target.encode(generation)))
     return Reply(sent=True, fault=Fault.TIMEOUT, ended_s=DEADLINE_S)
 
 

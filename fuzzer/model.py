@@ -134,6 +134,8 @@ class Baseline:
     model: str = ""  # who gave the good answers, by their own word
     deployment: str = ""  # which of those behind a gateway that was, by the gateway's
     canary_model: str = ""  # who sang the first canary after them, by its own word
+    also: str = ""  # whom else they named before their end
+    says_why: bool = False  # a stream of them gave the reason for its end
 
 
 @dataclass(frozen=True, slots=True)

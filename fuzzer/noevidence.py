@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING
 
 from fuzzer import unheard
 from fuzzer.evidence import Verdict
-from fuzzer.model import Outcome
-from fuzzer.song import serves
+from fuzzer.model import Corroboration, Outcome
+from fuzzer.readiness import came_whole
+from fuzzer.song import canary_fails, canary_hangs, serves, turned_away
 from fuzzer.vitals import death_proof, health_went_down, line_was_lost, survival_proof
 from fuzzer.wording import refuses_by_failure, words
-from targets.gateways import asked_again, stranger
-from targets.refusals import in_cooldown, retry_after, vouches
+from targets.gateways import asked_again, stranger, untold
+from targets.overloads import in_cooldown, named_wait_s, turning_away, vouches
+from targets.replayed import bypass, replayed
+from targets.told import spelled, told_status
 
 if TYPE_CHECKING:
     from fuzzer.evidence import Evidence
@@ -24,6 +27,10 @@ _TAKES_NO_SUCH_PROMPT = {400, 422}
 ONE_OF_THEM = (
     "a restart that was told of may have been another one's turn: give one pod's own URL, or --allow-replicas to go on "
     "without metrics as evidence"
+)
+IT_PINGS = (
+    "a stream that pings keep alive begins before anybody has answered: ask with --no-stream, switch the pings off "
+    "(LiteLLM: sse_keepalive_ping_interval_seconds), or ask the engine itself by its own --url"
 )
 
 
@@ -45,11 +52,11 @@ def busy(e: Evidence) -> Verdict | None:
     lives = survival_proof(e) is not None
     if not serves(e) and not lives:
         return None
-    unproven = not lives and (e.reply.status == 503 or may_hide_a_death(e))
+    unproven = not lives and (turning_away(e.reply) == 503 or may_hide_a_death(e))
     if unproven and not _is_believed(e):
         return None  # it may be a proxy's view of a death
-    its_word = unproven and (cooled_down(e) or retry_after(e.reply.headers) is None)
-    reason = f"the engine says that it is busy (HTTP {e.reply.status})"
+    its_word = unproven and (cooled_down(e) or named_wait_s(e.reply) is None)
+    reason = f"the engine says that it is busy ({spelled(e.reply)})"
     left_s = 0.0 if serves(e) and e.drained else e.overload_s  # its canary has waited for that, and was let in
     return Verdict(Outcome.BUSY, reason, its_word=its_word, retry_after_s=left_s)
 
@@ -63,9 +70,9 @@ def may_hide_a_death(e: Evidence) -> bool:
 
     A router's 503 that nobody is there comes of an absence that is older than the probe: it killed nobody.
     """
-    if cooled_down(e) and e.reply.status != 503:
+    if cooled_down(e) and turning_away(e.reply) != 503:
         return e.served_before
-    return e.took_its_word and e.reply.status == 503 and retry_after(e.reply.headers) is None
+    return e.took_its_word and turning_away(e.reply) == 503 and named_wait_s(e.reply) is None
 
 
 def cooled_down(e: Evidence) -> bool:
@@ -100,7 +107,7 @@ def taken_in_turns(e: Evidence) -> Verdict | None:
 
 def ids_refused(e: Evidence) -> Verdict | None:
     """The first ids of all are refused, and so are the canary's: it is their kind that is not taken."""
-    status = e.reply.status
+    status = told_status(e.reply)
     if e.spec.mode != "ids" or e.baseline is not None or e.served_before or status not in _TAKES_NO_SUCH_PROMPT:
         return None
     alike = e.canary is not None and e.canary.status == status
@@ -111,16 +118,39 @@ def ids_refused(e: Evidence) -> Verdict | None:
     return Verdict(Outcome.INFRA, why, next_step="send text: --mode text", unusable=True, refuses_ids=True)
 
 
+def came_out_of_a_cache(e: Evidence) -> Verdict | None:
+    """A cache that answers asks no engine: what is wrong with that now is of no length, and was so before.
+
+    Where one knows even the canaries, whatever is asked next is no better.
+    """
+    told = replayed(e.reply)
+    if told is None or not came_whole(e):
+        return None
+    why, step = f"a gateway answered, and {told}", bypass(e.reply)
+    died = death_proof(e)
+    gone = died or (canary_fails(e) if e.served_before else None)
+    if gone is None:
+        outcome = Outcome.INFRA if turned_away(e) else Outcome.ABANDONED
+        return Verdict(outcome, why, wedged=canary_hangs(e), next_step=step)
+    known = Corroboration.PRESUMED if died is None else Corroboration.PROVEN
+    return Verdict(Outcome.ABANDONED, f"{why}, but then {gone}", known, deaths=1, blames="nobody", next_step=step)
+
+
 def answered_by_another(e: Evidence) -> Verdict | None:
     """A gateway that falls back to another model, or asks again, hides what became of ours.
 
-    Unless ours is not heard of after it either.
+    Unless ours is not heard of after it either. One that named who answers, and does not any more, hides as much.
     """
     if death_proof(e) is not None or e.reply.status != 200:
         return None
     known = None if e.replicas else e.baseline
-    why = (known and stranger(e.reply, [known.model], known.deployment)) or asked_again(e.reply.headers)
+    why = (known and stranger(e.reply, [known.model, known.also], unheard.deployment_of(e))) or asked_again(
+        e.reply.headers
+    )
+    step = unheard.ASK_IT_ALONE
+    if why is None and known is not None and came_whole(e):
+        why, step = untold(e.reply, known.deployment), IT_PINGS if e.spec.stream else step
     if why is None:
         return None
     how = f"a gateway answered, and {why}"
-    return unheard.to_the_end(e, how) or Verdict(Outcome.INFRA, how, next_step=unheard.ASK_IT_ALONE)
+    return unheard.to_the_end(e, how) or Verdict(Outcome.INFRA, how, next_step=step)

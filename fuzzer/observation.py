@@ -54,6 +54,7 @@ class Observation:
     clamped: bool = False
     contended: bool = False
     wedged: bool = False
+    would_tell: bool = False  # of a hang: were another process there after it, the metrics would tell, and it a death
     deaths: int = 0
     relapses: int = 0
     blames: Literal["this", "previous", "nobody"] | None = None
@@ -82,6 +83,7 @@ class Observation:
     signature: str = ""  # the engine's own words at a death: the error message, or a log line
     signature_source: SignatureSource = "client"  # log: a line of the engine's own
     cut_s: float | None = None  # when it was cut, or failed in no engine's words, in seconds since it was begun
+    lost_s: float | None = None  # when it was lost, or said to be, by what is called a death of it; likewise
     yardstick: Baseline | None = None  # what this answer looks like, where it is a pass
     resumed_after: bool = False  # a session ended with this probe, and a later one went on
     uncounted: bool = False  # answered, and whoever tells the metrics did not count it
@@ -112,6 +114,16 @@ class Observation:
         What was answered, in error or poisoned, has shown what it was; whoever ends such an engine may be an operator.
         """
         return self.wedged and self.outcome is Outcome.HANG
+
+    @property
+    def outlived(self) -> bool:
+        """Did the engine hang at it, and serve on in the same life? What it keeps of that may make others hang.
+
+        Where nobody would tell that it is another life, one that was wedged is taken for that.
+        """
+        if self.outcome is not Outcome.HANG or self.deaths or not self.wedged:
+            return self.outcome is Outcome.HANG and not self.deaths
+        return self.would_tell and self.revived and self.revival_s is not None
 
     @property
     def sang(self) -> bool:

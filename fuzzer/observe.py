@@ -6,13 +6,13 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from fuzzer.cached import cached_tokens
+from fuzzer.clocks import cut_late, failed_late, was_lost
 from fuzzer.garble import REPLACEMENT, leaks, repeats, runs_out
 from fuzzer.model import WELL, Baseline, Outcome
 from fuzzer.observation import Generated, Observation
-from fuzzer.way import cut_late, failed_late
 from targets.bodies import visible
 from targets.gateways import deployment
-from targets.scrape import counted
+from targets.scrape import counted, went_on
 
 if TYPE_CHECKING:
     from fuzzer.evidence import Evidence, Verdict
@@ -23,9 +23,19 @@ KEPT_CHARS = 1_024
 
 
 def observe(
-    prepared: Prepared, e: Evidence, verdict: Verdict, standing: Standing, *, started_s: float, ended_s: float
+    prepared: Prepared,
+    e: Evidence,
+    verdict: Verdict,
+    standing: Standing,
+    *,
+    started_s: float,
+    ended_s: float,
+    helped: bool = False,
 ) -> Observation:
-    """The observation of one probe. A probe without a usage that tells has an inferred length: sent + offset."""
+    """The observation of one probe. A probe without a usage that tells has an inferred length: sent + offset.
+
+    `helped`: an engine that hangs is restarted by us, and not left to itself.
+    """
     told = e.reply.usage.prompt_tokens
     inferred = prepared.sent_tokens + (standing.offset(prepared.spec.mode) or 0)
     trusted = told is not None and verdict.outcome not in {Outcome.TRUNCATED, Outcome.INFRA}
@@ -40,6 +50,7 @@ def observe(
         clamped=verdict.clamped,
         contended=verdict.contended,
         wedged=verdict.wedged,
+        would_tell=verdict.outcome is Outcome.HANG and not helped and _tells_of_its_process(e),
         deaths=verdict.deaths,
         blames=verdict.blames,
         sent_tokens=prepared.sent_tokens,
@@ -64,6 +75,7 @@ def observe(
         several=verdict.several,
         signature=signature(e) if verdict.deaths else "",
         cut_s=e.reply.ended_s if _may_be_a_clocks(e, verdict) and prepared.body else None,
+        lost_s=e.reply.ended_s if verdict.outcome is Outcome.DEATH and was_lost(e) else None,
         yardstick=_yardstick(e) if verdict.outcome is Outcome.PASS else None,
         uncounted=verdict.outcome is Outcome.PASS and _uncounted(e),
         canary_s=e.canary.duration_s if verdict.outcome in WELL and e.canary is not None and e.canary.ok else None,
@@ -91,6 +103,10 @@ def _generated(prepared: Prepared, e: Evidence) -> Generated | None:
     return Generated(digest, reply.text[:KEPT_CHARS], reply.text_chars, reply.token_ids)
 
 
+def _tells_of_its_process(e: Evidence) -> bool:
+    return e.before is not None and not e.replicas and bool(e.before.starts) and went_on(e.before, e.before)
+
+
 def _may_be_a_clocks(e: Evidence, verdict: Verdict) -> bool:
     """May a proxy's clock have ended this? A reset within moments is what an engine itself does that fails."""
     return (cut_late(e) or failed_late(e)) and verdict.outcome is not Outcome.DEATH
@@ -114,6 +130,8 @@ def _yardstick(e: Evidence) -> Baseline:
         canary_has_text=e.canary is not None and e.canary.ok and not e.canary.garble,
         mean_acceptance_length=e.draft.mean_acceptance_length if e.draft else None,
         model=reply.model,
-        deployment=deployment(reply.headers),
+        deployment=deployment(reply),
         canary_model=e.canary.model if e.canary is not None and e.canary.ok else "",
+        also=reply.also,
+        says_why=e.spec.stream and reply.finish_reason is not None,
     )

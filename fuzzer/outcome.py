@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fuzzer import noevidence, unheard, units, way
+from fuzzer import clocks, noevidence, unheard, units, way
 from fuzzer.answered import answered
 from fuzzer.evidence import Verdict
 from fuzzer.model import WELL, Corroboration, Outcome
@@ -28,6 +28,7 @@ from fuzzer.wording import refuses_by_failure, says_dead, tells_of_length, words
 from targets.failures import gives_up
 from targets.gateways import asked_again
 from targets.proxies import is_engines_shape
+from targets.told import spelled, told_status
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from fuzzer.evidence import Evidence
 
 _NOT_OF_LENGTH = {424, 429}
+_SAID_OF_ANYTHING = {400, 422}  # inside a stream, of whatever failed in it, where no words refuse for a length
 
 
 def judge(e: Evidence) -> Verdict:
@@ -52,7 +54,7 @@ def _may_be_anothers(verdict: Verdict, e: Evidence) -> bool:
 def _with_doubt(verdict: Verdict, e: Evidence) -> Verdict:
     """A death that health had been silent before may be a supervisor's doing: the length was slow, not deadly."""
     if verdict.outcome is not Outcome.DEATH or (silence := silent_before(e)) is None:
-        return verdict
+        return clocks.with_doubt(verdict, e)
     return replace(
         verdict,
         reason=f"{verdict.reason}; {silence}: a liveness probe may have killed it",
@@ -101,7 +103,7 @@ def _behind_the_door(e: Evidence) -> Verdict | None:
     if sign is None or sign.kind == "upstream-lost":
         return None
     if (died := death_proof(e)) is not None:
-        return _death(f"HTTP {e.reply.status} from {sign.product}, and {died}", Corroboration.PROVEN)
+        return _death(f"{spelled(e.reply)} from {sign.product}, and {died}", Corroboration.PROVEN)
     if sign.kind == "deadline" and e.canary is not None and (canary_hangs(e) or e.canary.let_down):
         reason = f"{sign.product}'s deadline answered after {e.reply.ended_s:.0f} s, and {describe_canary(e.canary)}"
         return Verdict(Outcome.HANG, reason, wedged=True)
@@ -138,8 +140,8 @@ def _unknown_words(e: Evidence) -> Verdict | None:
 
     Where they name nothing of the kind, nobody can tell a limit from a failure that was given this status.
     """
-    status = e.reply.status or 0
-    if not 400 <= status < 500 or status in _NOT_OF_LENGTH or e.proxy is not None or refuses_by_failure(e.reply):
+    status = told_status(e.reply) or 0
+    if not _may_refuse(e, status) or e.proxy is not None or refuses_by_failure(e.reply):
         return None
     if (after := _aftermath(e, f"HTTP {status}")) is not None:
         return after
@@ -152,11 +154,18 @@ def _unknown_words(e: Evidence) -> Verdict | None:
     return Verdict(Outcome.REJECTED, f"refused where the same request passed shorter: {_what_failed(e)}")
 
 
+def _may_refuse(e: Evidence, status: int) -> bool:
+    is_said_of_anything = e.reply.status == 200 and status in _SAID_OF_ANYTHING and e.refusal is None
+    return 400 <= status < 500 and status not in _NOT_OF_LENGTH and not is_said_of_anything
+
+
 def _by_a_clock(e: Evidence) -> Verdict | None:
     """A proxy gave up on it, by the time that it took, and the engine lives on as far as can be seen."""
-    if not serves(e) or death_proof(e) is not None or (survival_proof(e) is None and _looks_like_a_death(e)):
+    if not serves(e) or death_proof(e) is not None:
         return None
-    return way.failed_by_a_clock(e)
+    if survival_proof(e) is None and _looks_like_a_death(e):
+        return None if noevidence.may_hide_a_death(e) else clocks.lost_by_a_clock(e)
+    return clocks.failed_by_a_clock(e)
 
 
 def _failed(e: Evidence) -> Verdict:
@@ -214,6 +223,7 @@ _QUESTIONS: tuple[Callable[[Evidence], Verdict | None], ...] = (
     noevidence.away,
     noevidence.ids_refused,
     way.turned_away,
+    noevidence.came_out_of_a_cache,
     _of_several,
     way.not_taken,
     _hung,
@@ -221,7 +231,7 @@ _QUESTIONS: tuple[Callable[[Evidence], Verdict | None], ...] = (
     noevidence.busy,
     _behind_the_door,
     way.door,
-    way.cut_by_a_clock,
+    clocks.cut_by_a_clock,
     noevidence.answered_by_another,
     _answered,
     _unknown_words,

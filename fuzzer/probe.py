@@ -14,7 +14,9 @@ import anyio
 
 from fuzzer.aftermath import aftermath
 from fuzzer.companions import Company, accompany
+from fuzzer.ending import breaks_off
 from fuzzer.evidence import Evidence
+from fuzzer.heard import heard
 from fuzzer.standing import in_flight, unseen_output
 from fuzzer.watch import Pulse, poll_health, watch
 from targets.base import Fault, Reply
@@ -38,6 +40,9 @@ async def gather(rig: Rig, prepared: Prepared, standing: Standing, tell: Callabl
     pulse.began, pulse.progress_at, pulse.known = time.monotonic(), 0.0, prepared.before
     company = Company(len(spec.companions))
     reply, hung = await _send(rig, prepared, pulse, company, tell, deadline_s=deadline_s)
+    baseline = standing.yardstick(spec)
+    if spec.stream and breaks_off(reply, baseline, spec.output_tokens):
+        reply = replace(reply, complete=False)
     evidence = Evidence(
         spec=spec,
         reply=reply,
@@ -59,7 +64,7 @@ async def gather(rig: Rig, prepared: Prepared, standing: Standing, tell: Callabl
         took_its_word=standing.took_its_word(spec),
         uncharged=standing.uncharged(spec),
         peak_running=pulse.peak_running,
-        baseline=standing.yardstick(spec),
+        baseline=baseline,
         limit=rig.limit,
         longest_total=standing.longest_total,
         clamped_total=standing.clamped_total,
@@ -67,6 +72,7 @@ async def gather(rig: Rig, prepared: Prepared, standing: Standing, tell: Callabl
         streams_tell=standing.streams_tell,
         goes_on=prepared.generation.ignore_eos,
         replicas=rig.replicas,
+        in_turns=rig.settings.allow_replicas,
         companions=len(spec.companions),
         companion_requests=company.requests,
         companion_faults=tuple(company.faults),
@@ -77,6 +83,9 @@ async def gather(rig: Rig, prepared: Prepared, standing: Standing, tell: Callabl
         predicted_s=standing.predicted_s(in_flight(spec), unseen_output(spec)),
         recent_cuts_s=standing.cuts_s,
         cut_lengths=standing.cut_lengths,
+        recent_losses_s=standing.losses_s,
+        lost_lengths=standing.lost_lengths,
+        died_for_sure=standing.died_for_sure,
     )
     if evidence.cancelled:
         return evidence
@@ -161,7 +170,7 @@ async def _send(
         group.cancel_scope.cancel()
     pulse.look()  # what ended it may be seen before what woke us
     if replies:
-        return replies[0], False
+        return heard(replies[0]), False
     reply = Reply(
         sent=True,
         ended_s=pulse.elapsed(),

@@ -40,7 +40,9 @@ class Rig:
     def yardstick(self, spec: ProbeSpec, standing: Standing) -> Baseline | None:
         """What a canary after this probe is held against. Of several engines, any one may answer it."""
         known = standing.yardstick(spec)
-        return known if known is None or not self.replicas else replace(known, canary_model="", deployment="")
+        if known is None or not (self.replicas or self.settings.allow_replicas):
+            return known
+        return replace(known, canary_model="" if self.replicas else known.canary_model, deployment="")
 
     async def look(self, standing: Standing) -> Scrape | None:
         """Who the engine is now; None where the metrics do not speak of the one that is asked.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from fuzzer.counting import Counts
 from fuzzer.lastwords import same_bug
-from fuzzer.model import WELL, Outcome, Role
+from fuzzer.model import WELL, Corroboration, Outcome, Role
 from fuzzer.observation import Observation
 from fuzzer.yardsticks import learnt, likest, sets_one, yardstick
 
@@ -38,6 +38,9 @@ class Standing:
     canaries_s: tuple[float, ...] = ()  # of those that came whole after a good answer, the slowest ones
     cuts_s: tuple[float, ...] = ()  # of what a clock may have cut, the two shortest and the two longest times
     cut_lengths: tuple[int, ...] = ()  # the shortest and the longest prompt of those, tokens
+    losses_s: tuple[float, ...] = ()  # of what was lost and is called a death, likewise
+    lost_lengths: tuple[int, ...] = ()
+    died_for_sure: bool = False  # some death was proven
     incarnation: int = 0
     ordinal: int = 0
     deaths: int = 0
@@ -96,6 +99,9 @@ class Standing:
             canaries_s=self._canaries_s(seen),
             cuts_s=self.cuts_s if seen.cut_s is None else _extremes((*self.cuts_s, seen.cut_s)),
             cut_lengths=self.cut_lengths if seen.cut_s is None else _ends((*self.cut_lengths, seen.length)),
+            losses_s=self.losses_s if seen.lost_s is None else _extremes((*self.losses_s, seen.lost_s)),
+            lost_lengths=self.lost_lengths if seen.lost_s is None else _ends((*self.lost_lengths, seen.length)),
+            died_for_sure=self.died_for_sure or seen.corroboration is Corroboration.PROVEN,
             incarnation=self.incarnation + new_life,
             ordinal=self.ordinal + served if not new_life else int(served and seen.blames == "nobody"),
             deaths=self.deaths + seen.deaths,

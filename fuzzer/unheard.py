@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from fuzzer.evidence import Canary, Evidence
 
 ASK_IT_ALONE = (
-    "switch the gateway's fallbacks, retries and cooldowns off, or ask the engine itself by its own --url; then resume"
+    "switch the gateway's fallbacks, retries, cooldowns and caches off, or ask the engine itself by its own --url; "
+    "then resume"
 )
 LET_IN = (
     "raise the limit that turns requests away (a rate, a queue), or ask the engine itself by its own --url; then resume"
@@ -77,7 +78,7 @@ def at_first(e: Evidence, what: str) -> Verdict | None:
 
 def deployment_of(e: Evidence) -> str:
     """Which deployment gave the good answers; empty where it is not known, or any of several may."""
-    return "" if e.baseline is None or e.replicas else e.baseline.deployment
+    return "" if e.baseline is None or e.replicas or e.in_turns else e.baseline.deployment
 
 
 def is_let_down(e: Evidence) -> bool:

@@ -9,6 +9,7 @@ from fuzzer.wording import names_one_of, tells_of_length, tells_of_tokens, words
 from targets.proxies import is_engines_shape
 from targets.refusals import bears_a_code, names_a_rate, names_characters
 from targets.sizes import names_only_the_whole, outgrows, setting
+from targets.told import told_status
 
 if TYPE_CHECKING:
     from fuzzer.evidence import Evidence
@@ -34,7 +35,7 @@ def beside_the_length(e: Evidence) -> str | None:
     if e.baseline is None:
         streams = "stream_options" in words(e.reply)
         return way.NO_STREAM_OPTIONS if streams else way.NOT_TAKEN
-    if e.reply.status not in _BLAMES_THE_REQUEST:
+    if told_status(e.reply) not in _BLAMES_THE_REQUEST:
         return "the target, or somebody before it, does not take a request of this length: see its log"
     return way.FOR_ITS_SIZE if _may_be_of_bytes(e) else None
 
@@ -46,7 +47,7 @@ def counts_no_tokens(e: Evidence) -> bool:
     limit may name any numbers.
     """
     error = e.reply.error
-    if e.reply.status not in _BLAMES_THE_REQUEST or e.spec.omit_max_tokens:
+    if told_status(e.reply) not in _BLAMES_THE_REQUEST or e.spec.omit_max_tokens:
         return False
     if (error is not None and bears_a_code(error)) or (_is_past_the_limit(e) and is_engines_shape(error)):
         return False
@@ -62,7 +63,7 @@ def refused_for_length(e: Evidence) -> str | None:
 
 def _is_refused_tersely(e: Evidence) -> bool:
     """Past the limit that it advertises, an engine needs no more words than a proxy. A 413 is the proxy's."""
-    if e.reply.status not in _REFUSING or e.reply.error is None or not _is_past_the_limit(e):
+    if told_status(e.reply) not in _REFUSING or e.reply.error is None or not _is_past_the_limit(e):
         return False
     return names_only_the_whole(e.reply.error.message, _most(e))
 

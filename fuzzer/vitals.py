@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from targets.scrape import Scrape
 
 SILENT_POLLS = 3
+# Our own network, resolver or proxy, or whoever answered in the engine's place.
+_OF_THE_WAY = {Fault.NO_ROUTE, Fault.NETWORK, Fault.PROXY, Fault.TLS, Fault.PROTOCOL, Fault.OVERSIZE}
 # A canary that takes this many times as long as the slowest one after a good answer, and so much longer, is late.
 TIMES_SLOWEST, LATE_S = 10.0, 2.0
 TIMES_PREDICTED = 2.0  # behind a probe that was given up on, and that an engine may still be at
@@ -59,13 +61,16 @@ def may_still_work(e: Evidence) -> bool:
 def health_went_down(e: Evidence) -> str | None:
     """The first sign in the grace that health no longer says yes, or None. Where it never did, it says nothing.
 
-    Nor does one socket of several that is refused.
+    Nor does one socket of several that is refused. A fault of the way between us comes and goes, and says something
+    only of a host that stays away: the last poll that is heard meets it too.
     """
     if not any(poll.ok for poll in e.health_during):
         return None
     mute = {Fault.TIMEOUT, Fault.REFUSED} if e.replicas else {Fault.TIMEOUT}
-    for poll in e.health_after:
-        if not poll.ok and poll.fault not in mute and not poll.turned_away:
+    heard = [poll for poll in e.health_after if poll.fault not in mute and not poll.turned_away]
+    stays_away = bool(heard) and heard[-1].fault in _OF_THE_WAY
+    for poll in heard:
+        if not poll.ok and (stays_away or poll.fault not in _OF_THE_WAY):
             return _spell(poll)
     return None
 

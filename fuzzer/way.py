@@ -13,21 +13,14 @@ from fuzzer.evidence import Verdict
 from fuzzer.model import Corroboration, Outcome
 from fuzzer.song import canary_fails, serves, way_is_shut
 from fuzzer.vitals import death_proof, health_went_down, line_was_lost, survival_proof
-from fuzzer.wording import is_in_nobodys_words, names_missing, names_nobody, refuses_by_failure, says_dead, words
+from fuzzer.wording import names_missing, names_nobody, refuses_by_failure, says_dead, words
 from targets.base import Fault
 from targets.scrape import went_on
+from targets.told import spelled
 
 if TYPE_CHECKING:
     from fuzzer.evidence import Evidence
 
-# Cuts of earlier streams within this share of each other are one clock's doing, not an engine's.
-SAME_CLOCK = 0.05
-SHORTEST_CLOCK_S = 1.0  # no proxy's deadline is shorter
-# An engine that fails at one place in the prompt fails after one time too; a clock does so to the tick.
-SAME_TICK = 0.01  # share of its time
-SAME_TICK_S = 0.05
-LATE_TICK_S = 0.15  # it strikes at whole seconds, and is heard so much later at most
-ANOTHER_LENGTH = 0.02  # prompts of one length, within this share, tell nothing of a clock
 LOST_STATUS = {502, 503, 520}  # how proxies say that they lost who is behind them
 _SHUT_ON_NOBODY = {301, 302, 303, 307, 308, 400, 403, 404, 409, 425}  # a sorry page, one that is still starting
 _SHUT = {"auth", "redirect", "not-found"}  # not by the length: the way itself is shut
@@ -166,23 +159,24 @@ def door(e: Evidence) -> Verdict | None:
     """Answers of a proxy or of the door, not of the engine: they say nothing about the length.
 
     One that lost its engine, or gave up on one that no longer serves, may hide a failure. A door that lets shorter
-    prompts and the canary in is not shut: it measures.
+    prompts and the canary in is not shut: it measures. Nor is one that says so inside a 200: it had let the probe in.
     """
     sign = e.proxy
     if sign is None or sign.kind == "upstream-lost" or death_proof(e) is not None:
         return None
-    if (sign.kind in _HIDES_A_FAILURE and not serves(e)) or _fails_by_404(e) or _is_nobody(e):
+    may_hide = sign.kind in _HIDES_A_FAILURE or e.reply.status == 200
+    if (may_hide and not serves(e)) or _fails_by_404(e) or _is_nobody(e):
         return None
     said = f": {said}" if (said := words(e.reply)) else ""
     if sign.kind in _SHUT and e.baseline is not None and e.canary is not None and e.canary.ok:
         late = sign.kind == "redirect"
         after = f" after {e.reply.ended_s:.1f} s" if late else ""
-        reason = f"{sign.product} answered HTTP {e.reply.status} to this prompt alone{after}{said}"
+        reason = f"{sign.product} answered {spelled(e.reply)} to this prompt alone{after}{said}"
         return Verdict(Outcome.INFRA, reason, next_step=SENT_ELSEWHERE if late else FOR_ITS_SIZE)
     seconds = f" after {e.reply.ended_s:.1f} s" if sign.kind == "deadline" else ""
     return Verdict(
         Outcome.INFRA,
-        f"{sign.product} answered HTTP {e.reply.status}{seconds} ({sign.kind}){said}",
+        f"{sign.product} answered {spelled(e.reply)}{seconds} ({sign.kind}){said}",
         next_step=NOT_TAKEN if sign.kind == "blocked" and e.baseline is None else sign.advice,
         unusable=sign.kind in _SHUT,
     )
@@ -196,53 +190,3 @@ def _fails_by_404(e: Evidence) -> bool:
     if e.proxy is None or e.proxy.kind != "not-found" or names_missing(e.reply):
         return False
     return e.reply.error is not None and (e.baseline is not None or refuses_by_failure(e.reply))
-
-
-def cut_late(e: Evidence) -> bool:
-    """May a clock have cut this line? Within moments it is what an engine itself does that fails."""
-    return e.reply.fault in {Fault.CUT, Fault.RESET} and e.reply.ended_s >= SHORTEST_CLOCK_S
-
-
-def failed_late(e: Evidence) -> bool:
-    """May a clock have failed it? An engine says of what it fails, or is quicker to."""
-    return (e.reply.status or 0) >= 500 and e.reply.ended_s >= SHORTEST_CLOCK_S and is_in_nobodys_words(e.reply)
-
-
-def failed_by_a_clock(e: Evidence) -> Verdict | None:
-    """Prompts of several lengths that all failed at the same tick are a proxy's deadline, which says 500 of it.
-
-    Where a good answer took longer, nobody gives up so early: an engine that breaks at one place of a prompt does so
-    after one time too.
-    """
-    now = e.reply.ended_s
-    if e.slowest_pass_s is not None and e.slowest_pass_s > now:
-        return None
-    if not failed_late(e) or len(e.recent_cuts_s) < 2 or now % 1 > LATE_TICK_S:
-        return None
-    lengths = (*e.cut_lengths, e.sent_tokens + (e.offset or 0))
-    if max(lengths) < (1 + ANOTHER_LENGTH) * min(lengths):
-        return None
-    if any(abs(cut - now) > max(SAME_TICK * now, SAME_TICK_S) for cut in e.recent_cuts_s):
-        return None
-    return Verdict(
-        Outcome.INFRA,
-        f"prompts of {min(lengths)} to {max(lengths)} tokens all failed after {now:.1f} s (HTTP {e.reply.status})",
-        next_step=f"a proxy between us gives up at {now:.0f} s, with a 500: raise its read or request timeout",
-    )
-
-
-def cut_by_a_clock(e: Evidence) -> Verdict | None:
-    """Streams that are cut at a near-constant time, the engine unchanged, are a proxy's deadline.
-
-    All of them, from the first on: as a search closes in, the times of an engine's own failures close in too.
-    """
-    if not cut_late(e) or len(e.recent_cuts_s) < 2 or survival_proof(e) is None:
-        return None
-    now = e.reply.ended_s
-    if any(abs(cut - now) > SAME_CLOCK * now for cut in e.recent_cuts_s):
-        return None
-    return Verdict(
-        Outcome.INFRA,
-        f"three streams were cut after {now:.1f} s each, and the engine went on",
-        next_step=f"a proxy between us cuts streams at {now:.0f} s: raise its read or stream timeout",
-    )

@@ -66,7 +66,7 @@ _LENGTH = re.compile(
     re.IGNORECASE,
 )
 # An error that says no more than that.
-_ERRS = re.compile(r"\W*(?:(?:internal|unknown|server|service|error|failure)\W*){0,4}", re.IGNORECASE)
+_ERRS = re.compile(r"\W*(?:(?:internal|unknown|server|service|error|failure|unavailable)\W*){0,4}", re.IGNORECASE)
 # What engines count, and no proxy does.
 _TOKENS = re.compile(
     r"token|context|prompt|too long|\binput|sequence|seq_len|model_len|トークン|토큰|токен|上下文", re.IGNORECASE

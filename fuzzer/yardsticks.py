@@ -39,7 +39,8 @@ def learnt(known: Yardsticks, seen: Observation, *, is_believed: bool) -> Yardst
     """Of good answers only; the first one sets the yardstick, later ones can only make it more lenient.
 
     That it loops by nature a model shows where nobody doubts the length (`is_believed`): an answer that breaks half way
-    near the edge repeats itself too, and would let all above it pass.
+    near the edge repeats itself too, and would let all above it pass. Which deployment it is, a first stream that pings
+    kept alive does not say: the next one does.
     """
     mark, old = seen.yardstick, yardstick(known, seen.spec)
     way = (seen.spec.mode, seen.spec.content)
@@ -51,7 +52,15 @@ def learnt(known: Yardsticks, seen: Observation, *, is_believed: bool) -> Yardst
         silent = old.runs_out or (mark.runs_out and is_believed)
         replacement = old.has_replacement or (mark.has_replacement and is_believed)
         sings = old.canary_has_text and mark.canary_has_text
-        mark = replace(old, repeats=repeats, runs_out=silent, has_replacement=replacement, canary_has_text=sings)
+        named = old.deployment or (mark.deployment if is_believed and seen.spec.stream else "")
+        mark = replace(
+            old,
+            repeats=repeats,
+            runs_out=silent,
+            has_replacement=replacement,
+            canary_has_text=sings,
+            deployment=named,
+        )
     elif seen.spec.role not in {Role.BASELINE, Role.SINGLE}:
         return known
     at = next((at for at, (other, _) in enumerate(known) if other == way), len(known))

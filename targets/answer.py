@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from targets.base import Fault, Reply, ServerError, Usage
 from targets.bodies import at, draft_counts, event_error, merged, parsed, server_error, string, usage, visible
 from targets.bodies import token_ids as ids_in
+from targets.bounds import Bounds
+from targets.echo import Echo
 from targets.scrape import DraftCounts
 from targets.sse import OversizeError, SseParser
 
@@ -25,10 +27,6 @@ TEXT_CHARS = 4_096
 EXCERPT_CHARS = 2_048
 IDS_KEPT = 256
 _WORDS_CHARS = 200
-_BYTES_FREE = 4 << 20
-_BYTES_PER_TOKEN = 16 << 10
-_WHOLE_BYTES = 64 << 20  # of a body that is kept whole, whatever was asked
-_EVENTS_FREE = 64
 _UNASKED_TOKENS = 1 << 20  # how many output tokens to expect where the request named no number
 _TEXT_FIELDS = ("content", "reasoning_content", "reasoning", "refusal", "tool_calls")
 _PART_FIELDS = ("text", "thinking", "function.arguments")
@@ -40,7 +38,8 @@ class Answer:
 
     generation: Generation
     status: int = 0
-    done: bool = False  # `[DONE]`, or the whole body, was read
+    done: bool = False  # `[DONE]` was read
+    counted: bool = False  # its last chunk, and no other, told how many tokens there are
     stopped: bool = False
     oversize: bool = False
     unreadable: bool = False  # the whole body is no JSON although it is a 200
@@ -50,15 +49,28 @@ class Answer:
     token_ids: list[int] = field(default_factory=list)
     finish_reason: str | None = None
     model: str = ""
+    provider: str = ""
+    also: str = ""
     events: int = 0
     usage: Usage = field(default_factory=Usage)
     draft: DraftCounts | None = None
     first_token_s: float | None = None
     on_token: Callable[[], None] = lambda: None  # called at each token that was asked for
     _raw: bytearray = field(default_factory=bytearray)
+    _asked: int = field(init=False)
+    _bounds: Bounds = field(init=False)
     _taken: int = 0
+    _kept: int = 0  # of those taken, bytes that are no echo of the prompt
+    _heard: int = 0  # events, with a token in them or not
+    _blank: int = 0  # of those with a token, without text: it may be half a character, or but a sign of life
+    _echo: Echo = field(default_factory=Echo)
     _sse: SseParser | None = None
     _odd: str = ""  # the first event that was no JSON
+
+    def __post_init__(self) -> None:
+        asked = self.generation.max_tokens
+        self._asked = _UNASKED_TOKENS if asked is None else asked
+        self._bounds = Bounds.of(self._asked, self.generation.prompt.tokens)
 
     def begin(self, status: int, headers: Mapping[str, str], at_s: float) -> None:  # noqa: ARG002
         """A stream says so; where a 200 to a request for a stream says nothing of its type, it is taken for one."""
@@ -70,7 +82,11 @@ class Answer:
 
     def feed(self, data: bytes, at_s: float) -> bool:
         self._taken += len(data)
-        if self._taken > self._most_bytes:
+        if self.generation.token_ids:
+            data = self._echo.without(data)
+        self._kept += len(data)
+        most = self._bounds
+        if self._kept > (most.whole if self._sse is None else most.streamed) or self._taken - self._kept > most.echo:
             self.oversize = True
             return False
         if self._sse is None:
@@ -90,7 +106,10 @@ class Answer:
             self._end(seen)
         fault, fault_text = seen.fault, seen.fault_text
         if self.oversize:
-            fault, fault_text = Fault.OVERSIZE, f"the answer went on past {self._taken} bytes, {self.events} events"
+            fault, fault_text = (
+                Fault.OVERSIZE,
+                f"more than is read of an answer: {self._taken} bytes, {self.events} events",
+            )
         elif self.unreadable:
             fault, fault_text = Fault.PROTOCOL, "a 200 whose body is no JSON object with choices"
             if words := visible(self._excerpt())[:_WORDS_CHARS]:
@@ -111,6 +130,8 @@ class Answer:
             token_ids=tuple(self.token_ids[:IDS_KEPT]),
             finish_reason=self.finish_reason,
             model=self.model,
+            provider=self.provider,
+            also=self.also,
             events=self.events,
             usage=self._usage,
             draft=self.draft,
@@ -127,24 +148,16 @@ class Answer:
         is_told = self.usage.completion_tokens != 0 or not self.text_chars
         return self.usage if is_told else replace(self.usage, completion_tokens=None)
 
-    @property
-    def _asked(self) -> int:
-        asked = self.generation.max_tokens
-        return _UNASKED_TOKENS if asked is None else asked
-
-    @property
-    def _most_bytes(self) -> int:
-        expected = _BYTES_FREE + _BYTES_PER_TOKEN * self._asked
-        return min(expected, _WHOLE_BYTES) if self._sse is None else expected
-
     def _complete(self, seen: Exchange) -> bool:
         """A stream is complete with a finish reason and then `[DONE]` or a clean end; a body when it was read whole.
 
-        Some servers leave the reason out: `[DONE]` after all that was asked is an end, too.
+        Some servers leave the reason out: `[DONE]` after all that was asked, or after a last chunk that counts
+        the tokens, is an end, too. Whether it is one of a server that gives reasons, its other answers tell.
         """
         if self._sse is None:
             return seen.ended
-        all_came = (self.usage.completion_tokens or 0) >= self._asked
+        told = self._usage.completion_tokens
+        all_came = told is not None and (told >= self._asked or (self.counted and told + 1 >= self.events))
         ended = (self.finish_reason is not None and (self.done or seen.ended)) or (self.done and all_came)
         return self.error is None and ended
 
@@ -153,6 +166,10 @@ class Answer:
 
     def _event(self, event: ServerSentEvent, at_s: float) -> bool:
         """Take one event of a stream. False where nothing after it is of interest."""
+        self._heard += 1
+        if self._heard > self._bounds.events:
+            self.oversize = True
+            return False
         if event.data.strip() == "[DONE]":
             self.done = True
             return False
@@ -163,13 +180,15 @@ class Answer:
         if not isinstance(value, dict):
             self._odd = self._odd or event.data[:EXCERPT_CHARS]
             return True
+        chars = self.text_chars
         if self._take(value):
             self.events += 1
+            self._blank += self.text_chars == chars
             if self.events <= self._asked:
                 self.on_token()
             if self.first_token_s is None:
                 self.first_token_s = at_s
-        if self.events > _EVENTS_FREE + 2 * self._asked:
+        if self.events - self._blank > self._bounds.tokens:
             self.oversize = True
             return False
         stop_after = self.generation.stop_after
@@ -185,6 +204,9 @@ class Answer:
                 self._event(event, seen.ended_s)
 
     def _whole(self, at_s: float | None) -> None:
+        if not self._bounds.admit(self._raw):
+            self.oversize = True
+            return
         value = parsed(bytes(self._raw))
         self.error = server_error(value)
         if self.status != 200 or self.error is not None:
@@ -195,10 +217,20 @@ class Answer:
         else:
             self.unreadable = True
 
+    def _named(self, first: str, told: object) -> str:
+        """The first name of its kind that was told. Another one later is kept beside it: somebody else went on."""
+        name = (string(told) or "")[:_WORDS_CHARS]
+        if first and name and name != first:
+            self.also = name
+        return first or name
+
     def _take(self, value: dict[str, Any]) -> bool:
         """Take a chunk's parts; True where it carries a token."""
+        self.counted = self.usage == Usage()
         self.usage = merged(self.usage, usage(value.get("usage")))
-        self.model = self.model or (string(value.get("model")) or "")[:_WORDS_CHARS]
+        self.counted &= self.usage != Usage()
+        self.model = self._named(self.model, value.get("model"))
+        self.provider = self._named(self.provider, value.get("provider"))
         self.draft = draft_counts(value.get("timings")) or self.draft
         choice = at(value, "choices.0")
         if not isinstance(choice, dict):

@@ -118,6 +118,8 @@ class Reply:
     text_chars: int = 0
     token_ids: tuple[int, ...] = ()  # first 256 generated ids, where the server tells them
     model: str = ""  # who answered, by the answer's own word
+    provider: str = ""  # and who of several that serve that model
+    also: str = ""  # another model, or provider, that it named before its end
     finish_reason: str | None = None
     events: int = 0  # answer events with a token in them (a stream), or 1 (a whole body)
     usage: Usage = field(default_factory=Usage)

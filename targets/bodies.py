@@ -98,8 +98,10 @@ def server_error(value: object) -> ServerError | None:
     OpenAI `{"error": {...}}`; plain `{"error": "..."}` (transformers, TGI with `error_type`), also with the words in a
     `message` beside it (Spring, Nest); flat `{"object": "error", "message": ...}` (SGLang, TensorRT-LLM, LMDeploy);
     FastAPI `{"detail": ...}`; `{"text": ..., "error_code": ...}` (FastChat); `{"errors": [...]}` (Workers AI); in the
-    choice, with what was generated before it (OpenRouter), or as its finish reason.
+    choice, with what was generated before it (OpenRouter), or as its finish reason; the first in a list (Gemini).
     """
+    if isinstance(value, list) and len(value) == 1 and at(value, "0.error"):
+        value = value[0]
     if not isinstance(value, Mapping):
         return None
     error = value.get("error")

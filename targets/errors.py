@@ -9,3 +9,7 @@ class TargetUnusable(Exception):
 
 class TargetBusy(TargetUnusable):
     """It is there, and turns everybody away for now. The CLI exits with 3."""
+
+
+class UnreadableEnvironment(TargetUnusable):
+    """A variable of the environment that decides how the target is reached cannot be read. The CLI exits with 2."""

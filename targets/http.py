@@ -7,7 +7,6 @@ here: it is an `Exchange`, whose fault is looked up in the table of `targets.fau
 from __future__ import annotations
 
 import re
-import ssl
 import time
 import zlib
 from contextlib import aclosing
@@ -20,7 +19,10 @@ from targets.base import Fault
 from targets.errors import TargetUnusable
 from targets.exchange import Exchange, Fetched, Upload, Whole
 from targets.faults import fault_of, words_of
+from targets.forward import forward_proxies
+from targets.routes import Routes, origin_of
 from targets.sockets import Backend, NetworkStream
+from targets.trust import ssl_context
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
@@ -61,20 +63,21 @@ class Http:
         others = list(elsewhere)
         self._private = {other.origin: {"authorization": other.basic} for other in others if other.basic}
         self._private[address.origin] = private
-        secure = any(one.origin[0] == "https" for one in (address, *others))
+        origins = [one.origin for one in (address, *others)]
+        secure = any(scheme == "https" for scheme, _, _ in origins)
         self._backend = Backend()
         self._client = httpx.AsyncClient(
-            verify=_ssl_context(cacert, insecure=insecure, trust_env=trust_env, needed=secure),
-            trust_env=trust_env,
+            transport=Routes(
+                origins,
+                self._backend,
+                ssl_context(cacert, insecure=insecure, trust_env=trust_env, needed=secure),
+                forward_proxies() if trust_env else {},
+            ),
+            trust_env=False,  # what of it counts is read by us
             follow_redirects=False,
             timeout=httpx.Timeout(None, connect=CONNECT_S),
-            limits=httpx.Limits(max_connections=None, max_keepalive_connections=0),
             headers={"user-agent": "ctxfuzz", "accept-encoding": "identity", "connection": "close"},
         )
-        # httpx has no public way to bring a network backend; without ours an early answer to a long body is lost.
-        for transport in (self._client._transport, *self._client._mounts.values()):  # noqa: SLF001
-            if transport is not None:
-                transport._pool._network_backend = self._backend  # type: ignore[attr-defined]  # noqa: SLF001
 
     async def exchange(
         self,
@@ -156,12 +159,12 @@ class Http:
 
     def _headers(self, url: str, body: bytes | None, extra: Mapping[str, str]) -> dict[str, str]:
         parsed = httpx.URL(url)
-        port = parsed.port or (443 if parsed.scheme == "https" else 80)
-        self._backend.origins.add((parsed.host.lower(), port))
+        scheme, host, port = origin_of(parsed)
+        self._backend.origins.add((host, port))
         headers = dict(extra)
         if body is not None:
             headers |= {"content-type": "application/json", "content-length": str(len(body))}
-        return headers | self._private.get((parsed.scheme, parsed.host.lower(), port), {})
+        return headers | self._private.get((scheme, host, port), {})
 
 
 async def _pieces_of(body: bytes, upload: Upload) -> AsyncIterator[bytes]:
@@ -206,17 +209,3 @@ def _kept(headers: httpx.Headers) -> dict[str, str]:
     """Response headers in lower case, bounded, without anything that may be a secret."""
     pairs = ((name.lower(), value[:_HEADER_CHARS]) for name, value in headers.items())
     return dict([pair for pair in pairs if pair[0] not in _PRIVATE_HEADERS][:_HEADERS_KEPT])
-
-
-def _ssl_context(cacert: str | None, *, insecure: bool, trust_env: bool, needed: bool) -> ssl.SSLContext:
-    """Whom to trust. Nobody, where nothing is asked over TLS: the CA bundle takes 0.1 s to load."""
-    if cacert is not None:
-        try:
-            return ssl.create_default_context(cafile=cacert)
-        except OSError as error:
-            raise TargetUnusable(
-                f"The CA file {cacert!r} cannot be read ({error}): give --cacert a PEM file."
-            ) from None
-    if not needed:
-        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    return httpx.create_ssl_context(verify=not insecure, trust_env=trust_env)

@@ -14,6 +14,7 @@ LLAMACPP = Traits(
     cache_prompt=True,
     wrong_model_is_200=True,
     limit_flag="-c",
+    limit_step=256,
     tokenizing=Tokenizing("/tokenize", "content", {"add_special": False, "parse_special": False}),
     version=(Source("/props", "build_info"),),
     limits=(Source("/props", "default_generation_settings.n_ctx"), Source("/v1/models", "data.@.meta.n_ctx")),

@@ -6,7 +6,7 @@ import json
 import time
 from typing import TYPE_CHECKING, Any
 
-from targets import proxies, refusals
+from targets import overloads, proxies, refusals
 from targets.answer import Answer
 from targets.base import Fault, Generation, Health, Prompt, Reply, Survey
 from targets.bodies import at, count, parsed, server_error, string, token_ids
@@ -185,7 +185,7 @@ class OpenAITarget:
         return proxies.sign(reply)
 
     def overload(self, reply: Reply) -> float | None:
-        return refusals.overload(reply)
+        return overloads.overload(reply)
 
     async def aclose(self) -> None:
         await self._http.aclose()

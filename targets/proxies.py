@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from targets.base import Fault, ProxySign
 from targets.bodies import visible
 from targets.failures import names_breakage
-from targets.refusals import overload
+from targets.overloads import overload
 from targets.sizes import names_bytes, names_memory, names_tokens, setting
+from targets.told import CLOCKS, told_status
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -120,7 +121,7 @@ def sign(reply: Reply) -> ProxySign | None:
     kind = _kind(reply, words.lower(), by)
     if kind is None:
         return None
-    by = _A_QUEUE if (reply.status, kind) == (200, "deadline") else by or _A_PROXY
+    by = _A_QUEUE if kind == "deadline" and _tells_of_a_job(reply, words.lower()) else by or _A_PROXY
     return ProxySign(kind, by, _advice(kind, by, reply))
 
 
@@ -134,10 +135,10 @@ _BY_STATUS: dict[int, ProxyKind] = {
 
 def _kind(reply: Reply, words: str, by: str | None) -> ProxyKind | None:
     """What kind of answer it is, or None where it may well be the engine's own. The first that fits, decides."""
-    status = reply.status or 0
+    status = told_status(reply) or 0
     if status >= 400 and overload(reply) is None and _measures_bodies(reply, words):
         return "body-limit"
-    if status in _BY_STATUS or _gave_up(reply, words):
+    if (status in _BY_STATUS and not _is_an_engines_clock(reply)) or _gave_up(reply, words):
         return _BY_STATUS.get(status, "deadline")
     if by == "litellm" and "unmapped prompt format" in words:
         return "bad-request"
@@ -156,6 +157,16 @@ def _gave_up(reply: Reply, words: str) -> bool:
     failed = (reply.status or 0) >= 500 or reply.error_in_stream
     if failed and reply.ended_s >= _SHORTEST_WAIT_S and _WAITED_WORDS.search(words):
         return _ENGINES_CLOCK.search(words) is None and not names_breakage(words)
+    return _tells_of_a_job(reply, words)
+
+
+def _is_an_engines_clock(reply: Reply) -> bool:
+    """Inside a stream engines number their own clocks as proxies do theirs."""
+    inside = reply.status == 200 and reply.error is not None and told_status(reply) in CLOCKS
+    return inside and reply.error is not None and _ENGINES_CLOCK.search(reply.error.message.lower()) is not None
+
+
+def _tells_of_a_job(reply: Reply, words: str) -> bool:
     no_answer = reply.status == 200 and reply.fault is Fault.PROTOCOL and reply.events == 0
     return no_answer and '"id"' in words and _A_JOB.search(words) is not None
 
@@ -165,7 +176,7 @@ def _measures_bodies(reply: Reply, words: str) -> bool:
     said = reply.error.message.lower() if reply.error else visible(words)
     if names_memory(said):
         return False
-    return names_bytes(said) or (reply.status == 413 and not (reply.error is not None and names_tokens(said)))
+    return names_bytes(said) or (told_status(reply) == 413 and not (reply.error is not None and names_tokens(said)))
 
 
 def _is_blocked(reply: Reply, words: str) -> bool:
@@ -174,9 +185,10 @@ def _is_blocked(reply: Reply, words: str) -> bool:
     Some firewalls send their page as a 200.
     """
     page = reply.error is None and _PAGE.search(words) is not None
-    if (reply.status or 0) < 400:
+    status = told_status(reply) or 0
+    if status < 400:
         return page and reply.fault is Fault.PROTOCOL and _BLOCKING_PAGE.search(visible(words)) is not None
-    if reply.status in _NOT_AT_THE_DOOR:
+    if status in _NOT_AT_THE_DOOR:
         return False
     if reply.error is None:
         return page or not words.strip()

@@ -1,4 +1,4 @@
-"""Which kind of "no" is this answer: refused for its length, or turned away because the engine is busy? Pure.
+"""Is this answer a refusal for its length, or of what else does a "no" speak? Pure.
 
 Tolerant of wording, for engines and versions that nobody listed here; strict about shape: only an error that the
 server put in JSON counts, so that a proxy's HTML never passes for an engine's limit.
@@ -132,71 +132,6 @@ def _limit(words: str, excerpt: str) -> int | None:
         found = found or pattern.search(words)
     value = int(re.sub(r"\D", "", found[1])) if found else 0
     return value if 0 < value < 1 << 40 else None
-
-
-_TURNING_AWAY = {429, 503, 529}
-_ENVOYS = "x-envoy-overloaded"  # its own limit on requests was met
-_BUSY_WORDS = re.compile(
-    r"overload|queue (?:is )?full|too many (?:requests|concurrent)|at capacity|capacity (?:exceeded|reached)"
-    r"|exceed\w* capacity|server (?:is )?busy|try (?:again )?later|rate.?limit|max_num_queued|queued requests"
-    r"|reset reason: overflow"
-)
-_NOT_BUSY = re.compile(
-    r"loading model|no healthy upstream|unhealthy|is dead|upstream connect error(?!.{0,200}overflow)", re.DOTALL
-)
-# How a gateway says that it lets an engine alone for now, because that failed it. LiteLLM says the same of a rate: then
-# its list of those in a cooldown is empty, or holds other models' alone.
-_COOLDOWN = re.compile(
-    r"no (?:available |healthy )?(?:deployment|backend|upstream|worker|instance|provider|endpoint|replica|target)s?\b"
-    r"|cool(?:ing|ed)?[ _-]?down|circuit[ _-]?(?:breaker|(?:is )?open)"
-)
-_WHO_COOLS = re.compile(r"cooldown_list=\[(.*)", re.DOTALL)
-
-
-def overload(reply: Reply) -> float | None:
-    """Seconds to wait (0 where the server names none) if it says that it is busy, else None.
-
-    A plain 503 is no overload: it may be a mesh that lost the engine, or an engine that loads its model. Nor is a limit
-    on bytes that has such a status, where no word is of overload or of a rate. Whose word it is, `vouches` tells.
-    """
-    wait = retry_after(reply.headers)
-    said = _said(reply)
-    if reply.status not in _TURNING_AWAY or _NOT_BUSY.search(said):
-        return None
-    if sizes.names_bytes(said) and not (names_overload(reply) or names_a_rate(reply)):
-        return None
-    if reply.status != 503:
-        return wait or 0.0
-    if wait is not None or _ENVOYS in reply.headers or names_overload(reply):
-        return wait or 0.0
-    return None
-
-
-def names_overload(reply: Reply) -> bool:
-    """Do the words name an overload?"""
-    return bool(_BUSY_WORDS.search(_said(reply)))
-
-
-def in_cooldown(reply: Reply, deployment: str = "") -> bool:
-    """Is it turned away by whoever lets the engine alone for now, because that failed him? Then it is no overload.
-
-    `deployment` is the engine's name there; empty where it is not known: then whoever is let alone may be it.
-    """
-    said = _said(reply)
-    if reply.status not in _TURNING_AWAY or not _COOLDOWN.search(said):
-        return False
-    if (listed := _WHO_COOLS.search(said)) is not None:
-        return not listed[1].startswith("]") and deployment.lower() in listed[1]
-    return not names_a_rate(reply)
-
-
-def vouches(reply: Reply, deployment: str = "") -> bool:
-    """Is it an engine's own word of overload, or a limit's? A bare 503 may be how a gateway says that it lost one."""
-    if in_cooldown(reply, deployment):
-        return False
-    if reply.status != 503 or _ENVOYS in reply.headers:
-        return True
-    return reply.error is not None and names_overload(reply)
 
 
 def names_a_rate(reply: Reply) -> bool:

@@ -63,6 +63,7 @@ LMSTUDIO = Traits(
     ids_open=True,
     health_path="/v1/models",
     limit_flag="the context length in LM Studio's load settings",
+    limit_step=256,  # it runs llama.cpp
     limits=(Source("/api/v0/models", "data.@.loaded_context_length"),),
     owners=("organization_owner",),
     marks=(Mark("/api/v0/models", field="data.0.compatibility_type"),),
@@ -76,7 +77,7 @@ LITELLM = Traits(
 TRANSFORMERS = Traits(
     name="transformers",
     ids=False,
-    limit_flag="--cb-num-blocks",
+    limit_flag="",  # --cb-num-blocks says of how many blocks the engine dies, and counts blocks
     models_may_fail=True,
     marks=(Mark("/health", field="status", header="x-request-id:"),),
 )

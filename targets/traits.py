@@ -54,7 +54,8 @@ class Traits:
     reserved: int = 0  # tokens of the limit that no prompt and output may fill
     health_path: str = "/health"
     wrong_model_is_200: bool = False
-    limit_flag: str = "--max-model-len"  # the engine's flag that sets the cap
+    limit_step: int = 1  # the window that it is set to is rounded up to a multiple of so many tokens
+    limit_flag: str = "--max-model-len"  # the engine's flag that sets the cap; empty where it has none
     ids_open: bool = False  # whether ids are taken depends on the set-up: one tiny request learns it
     tokenizing: Tokenizing | None = None
     version: tuple[Source, ...] = ()

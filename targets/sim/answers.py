@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,12 +17,13 @@ DONE = b"data: [DONE]\n\n"
 
 @dataclass(slots=True)
 class Writer:
-    """Writes one answer. `usage`: does a stream end with the counts?"""
+    """Writes one answer. `usage`: does a stream end with the counts? `prompt`: ids that are told beside its own."""
 
     world: World
     chat: bool
     usage: bool = False
     token_ids: bool = False
+    prompt: Sequence[int] = ()
     id: str = field(default_factory=lambda: uuid.uuid4().hex[:16])
     _started: float = field(default_factory=time.monotonic)
 
@@ -33,7 +34,7 @@ class Writer:
             message = {"role": "assistant", "content": text, "refusal": None, "reasoning": None}
             choice: Body = {"index": 0, "message": message}
         else:
-            choice = {"index": 0, "text": text}
+            choice = {"index": 0, "text": text, "prompt_token_ids": self._prompt_ids()}
         choice |= {"logprobs": None, "finish_reason": end["finish"], "stop_reason": None, "token_ids": ids}
         return self._head(streamed=False) | {"choices": [choice], "usage": self._usage(end)} | self._tail(end)
 
@@ -43,7 +44,8 @@ class Writer:
             yield self._event({"delta": {"role": "assistant", "content": ""}}, None)
 
     def token(self, text: str, token: int, finish: str | None) -> bytes:
-        part: Body = {"delta": {"content": text}} if self.chat else {"text": text}
+        told = {"text": text, "prompt_token_ids": self._prompt_ids()}
+        part: Body = {"delta": {"content": text}} if self.chat else told
         return self._event(part | {"token_ids": [token] if self.token_ids else None}, finish)
 
     def end(self, end: Body) -> Iterator[bytes]:
@@ -55,6 +57,11 @@ class Writer:
         elif self.usage:
             yield event(self._head(streamed=True) | {"choices": [], "usage": self._usage(end)})
         yield DONE
+
+    def _prompt_ids(self) -> list[int] | None:
+        """All of them with the first token, and none after that."""
+        ids, self.prompt = self.prompt, ()
+        return list(ids) if self.token_ids and ids else None
 
     def _event(self, part: Body, finish: str | None, more: Body | None = None) -> bytes:
         choice = {"index": 0, **part, "logprobs": None, "finish_reason": finish}

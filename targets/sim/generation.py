@@ -61,7 +61,8 @@ class Answer(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer until the end, or until the client is gone."""
-        writer = Writer(self._site.world, self._plan.chat, usage=self._plan.usage, token_ids=self._plan.token_ids)
+        plan = self._plan
+        writer = Writer(self._site.world, plan.chat, plan.usage, plan.token_ids, plan.ids)
         outlet = Stream(writer, send) if self._plan.stream else Whole(writer, send)
         gone = asyncio.create_task(_disconnected(receive))
         pump = asyncio.create_task(self._pump(outlet, scope["client"]))

@@ -6,10 +6,11 @@ Lengths are tokens, `*_s` are seconds. Every field has a default, so a world fil
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Self
 
+from targets.llamacpp import LLAMACPP
 from targets.sim.rules import BadRule, Condition
 from targets.sim.strict import BadWorld, build
 
@@ -252,12 +253,18 @@ class World:
             except BadRule as error:
                 raise BadWorld(f"rules[{index}].when: {error}") from None
         _check_numbers(world)
-        return world
+        return replace(world, limit=replace(world.limit, tokens=_held(world)))
 
 
 def shipped() -> dict[str, Path]:
     """The worlds that come with the package, by name."""
     return {path.stem: path for path in sorted((Path(__file__).parent / "worlds").glob("*.toml"))}
+
+
+def _held(world: World) -> int:
+    """The window that the engine makes of the one that it is set to, in tokens."""
+    step = LLAMACPP.limit_step if world.dialect == LLAMACPP.name else 1
+    return -(-world.limit.tokens // step) * step
 
 
 def _check_numbers(world: World) -> None:

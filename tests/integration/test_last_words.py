@@ -83,3 +83,13 @@ async def test_a_command_that_fails_or_prints_nothing_has_no_words() -> None:
     log = LogCommand("exit 3")
     await log.mark()
     assert (await log.last_words()).signature == ""
+
+
+async def test_what_the_log_names_as_a_secret_is_in_no_word_and_no_signature(tmp_path: Path) -> None:
+    path = tmp_path / "engine.log"
+    said = "RuntimeError: CUDA error: lost redis://cache:S3cretRedisPw99@r:6379 (api_key=['sk-live-7391'])"
+    path.write_text(f"INFO: Authorization: Bearer hf_AbCdEfGhIjKl\nValueError: HF_TOKEN=hf_ZZZZZZZZZZ\n{said}\n")
+    for log in (LogFile(str(path)), LogCommand(f"cat {path}")):
+        words = await log.last_words()
+        assert words.signature == "RuntimeError: CUDA error: lost redis://***@r:6379 (api_key=[***])"
+        assert words.lines == f"ValueError: HF_TOKEN=***\n{words.signature}"

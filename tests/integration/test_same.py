@@ -98,6 +98,15 @@ async def test_a_lossless_drafter_is_the_same_by_ids_and_no_prompt_is_stored(tmp
     assert not any(needle.encode() in stored for needle in NEEDLES)
 
 
+async def test_an_echo_of_the_prompt_is_no_failure_however_long_it_is(tmp_path: Path) -> None:
+    """vLLM tells the prompt's ids beside those that were asked for: more than another event may hold."""
+    wide = {"limit": {"tokens": 1 << 18}}
+    async with two({**wide, "draft": DRAFT}, wide) as (target, control):
+        told = await compared(tmp_path, target, control, lengths=(250_000,))
+    assert told.verdicts == {(250_000, "words"): Verdict.SAME}
+    assert told.same.cells[0].by == "ids"
+
+
 async def test_a_lossy_drafter_is_called_by_name_where_it_is_and_nowhere_else(tmp_path: Path) -> None:
     async with two(LOSSY, {}) as (target, control):
         told = await compared(tmp_path, target, control)

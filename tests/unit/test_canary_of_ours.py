@@ -29,6 +29,12 @@ def test_a_song_of_somebody_else_is_none(model: str, deployment: str, turned_awa
     assert (canary.ok, canary.turned_away, canary.let_down) == (not turned_away, turned_away, let_down)
 
 
+def test_whom_the_good_answers_named_besides_is_no_stranger() -> None:
+    reply = Reply(sent=True, status=200, model="ours-as-well")
+    assert _of_ours(SANG, reply, Baseline(model="ours", canary_model="ours", also="ours-as-well")).ok
+    assert not _of_ours(SANG, reply, Baseline(model="ours", canary_model="ours")).ok
+
+
 @pytest.mark.parametrize(("cools", "let_down"), [("first", True), ("second", False)])
 def test_another_deployments_cooldown_is_not_ours(cools: str, let_down: bool) -> None:
     busy = Canary(ok=False, duration_s=0.1, status=429, busy=True, let_down=True)

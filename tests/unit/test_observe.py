@@ -57,6 +57,20 @@ def test_when_a_clock_may_have_struck_is_kept(reply: Reply, outcome: Outcome, cu
     assert kept(reply, outcome).cut_s == cut_s
 
 
+@pytest.mark.parametrize("reason", ["length", None])
+def test_whether_good_streams_give_a_reason_for_their_end_is_kept(reason: str | None) -> None:
+    mark = kept(Reply(sent=True, status=200, complete=True, finish_reason=reason), Outcome.PASS).yardstick
+    assert mark is not None
+    assert mark.says_why is (reason is not None)
+
+
+def test_when_a_death_was_lost_is_kept() -> None:
+    lost = Reply(sent=True, status=502, ended_s=30.0)
+    assert (kept(lost, Outcome.DEATH).lost_s, kept(lost, Outcome.DEATH).cut_s) == (30.0, None)
+    assert kept(lost, Outcome.ERROR).lost_s is None
+    assert kept(Reply(sent=True, status=500, ended_s=30.0), Outcome.DEATH).lost_s is None
+
+
 def test_how_long_a_canary_takes_is_learnt_after_good_answers_alone() -> None:
     whole, sings = Reply(sent=True, status=200, complete=True), Canary(ok=True, duration_s=0.2)
     assert kept(whole, Outcome.PASS, sings).canary_s == kept(whole, Outcome.DEGRADED, sings).canary_s == 0.2

@@ -439,6 +439,7 @@ def test_a_limit_that_nobody_told_clamps_at_one_total(known: dict[str, object], 
 def test_the_first_answer_may_stop_by_itself() -> None:
     assert judge(evidence(answer(output=3, finish_reason="stop"), baseline=None)).outcome is Outcome.PASS
     assert judge(evidence(answer(output=3, finish_reason="length"), baseline=None)).outcome is Outcome.TRUNCATED
+    assert judge(evidence(answer(output=3, finish_reason=None), baseline=None)).outcome is Outcome.PASS
 
 
 def test_an_early_stop_says_nothing_where_short_answers_stopped_early_too() -> None:

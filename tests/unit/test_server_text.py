@@ -22,7 +22,7 @@ from fuzzer import lastwords, wording
 from fuzzer.preflight import read as company_of
 from fuzzer.report.plain import plain
 from fuzzer.store.masking import masked_argv, masked_text, masked_url
-from targets import bodies, proxies, refusals
+from targets import bodies, overloads, proxies, refusals
 from targets.address import parse
 from targets.answer import Answer
 from targets.base import Fault, Generation, Prompt, Reply, ServerError
@@ -169,7 +169,7 @@ def test_refusals_and_doors(
 def judged(reply: Reply) -> None:
     refusal = refusals.refusal(reply)
     assert refusal is None or refusal.limit is None or 0 < refusal.limit < MOST
-    wait = refusals.overload(reply)
+    wait = overloads.overload(reply)
     assert wait is None or wait >= 0
     sign = proxies.sign(reply)
     assert sign is None or sign.advice

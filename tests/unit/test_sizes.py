@@ -12,8 +12,9 @@ import pytest
 from fuzzer.evidence import Evidence
 from fuzzer.model import Outcome
 from fuzzer.outcome import judge
+from targets.overloads import overload
 from targets.proxies import sign
-from targets.refusals import overload, refusal
+from targets.refusals import refusal
 from targets.sizes import names_bytes, outgrows
 from tests.unit.test_outcome import evidence
 from tests.unit.test_targets_refusals import replied

@@ -323,8 +323,21 @@ def test_no_bytes_raise_and_the_split_does_not_matter(body: bytes, headers: dict
 def test_an_answer_that_says_all_and_done_needs_no_finish_reason() -> None:
     usage = event({"choices": [], "usage": {"prompt_tokens": 20, "completion_tokens": 2}})
     assert read(token("a") + token("b") + usage + DONE, max_tokens=2).complete
-    assert not read(token("a") + token("b") + usage + DONE, max_tokens=8).complete
     assert not read(token("a") + token("b") + usage, max_tokens=2).complete
+
+
+def test_an_answer_that_counts_its_tokens_and_is_done_needs_no_finish_reason() -> None:
+    """There are servers that never say why they end."""
+    usage = event({"choices": [], "usage": {"prompt_tokens": 20, "completion_tokens": 2}})
+    assert read(token("a") + token("b") + usage + DONE, max_tokens=8).complete
+    assert read(event({"choices": [], "usage": {"prompt_tokens": 20, "completion_tokens": 0}}) + DONE).complete
+    assert not read(token("a") + token("b") + usage, max_tokens=8).complete
+    assert not read(token("a") + token("b") + DONE, max_tokens=8).complete
+    running = token("a", usage={"prompt_tokens": 20, "completion_tokens": 1})
+    assert not read(running + running + DONE, max_tokens=8).complete, "a count that runs along ends nothing"
+    assert not read(token("a") * 5 + usage + DONE, max_tokens=8).complete, "not all of it came"
+    assert read(token("a") + token("b", usage=USAGE) + DONE, max_tokens=8).complete
+    assert not read(token("a", usage=USAGE) + token("b") + DONE, max_tokens=8).complete
 
 
 def test_content_may_come_in_parts() -> None:
