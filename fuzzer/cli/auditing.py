@@ -12,6 +12,7 @@ import click
 
 from fuzzer.cli import results
 from fuzzer.cli.exits import Exit
+from fuzzer.cli.faults import warn
 from fuzzer.cli.streams import emit, say
 from fuzzer.errors import UsageFault
 from fuzzer.report import tables
@@ -92,7 +93,7 @@ def _lines(
     else:
         yield f"{db} is as it was written: {counted}."
     for run in unsealed:
-        yield f"  run {run} is not sealed: it was killed, or is still at work; its rows so far check"
+        yield f"  run {plain(run)} is not sealed: it was killed, or is still at work; its rows so far check"
     for head in sorted(found.unnamed):
         yield f"  head {head}"
     if problems:
@@ -107,7 +108,7 @@ def export(db: Path, name: str, form: str, into: Path | None) -> None:
         if form == "csv":
             write(into, [tables.csv(tables.PROBES, map(tables.probe_row, history.observations(run)))])
         else:
-            write(into, map(_line, history.links(run, unreadable=lambda why: say(f"warning: {why}"))))
+            write(into, map(_line, history.links(run, unreadable=warn)))
 
 
 def _line(link: tuple[int, str, dict[str, str | int | float | None], str]) -> str:
@@ -128,9 +129,16 @@ def write(into: Path | None, parts: Iterable[str]) -> None:
     say(f"written to {into}")
 
 
+def _are_one_file(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:  # one of them is not there, or can have no such name: whoever opens it says so
+        return False
+
+
 def merge(db: Path, other: Path) -> None:
     """Take in the runs of another database, and say which."""
-    if db.exists() and other.exists() and db.samefile(other):
+    if _are_one_file(db, other):
         raise UsageFault(f"{other} is the database itself: name another one.")
     with Store.open(db) as store:
         merged = store.merge(other, tuple(sys.argv))

@@ -10,17 +10,15 @@ import tempfile
 from html import escape
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Never
+from typing import TYPE_CHECKING, Any, Final
 
-import click
-
+from fuzzer.cli.listening import refuse_taken
 from fuzzer.cli.streams import say
 from fuzzer.errors import UsageFault
 from fuzzer.store import History
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from types import FrameType
 
 PLUGINS: Final = Path(__file__).parent / "datasette"
 RUN: Final = """
@@ -59,30 +57,34 @@ UNITS: Final = {"_s": "s", "_bytes": "B"}
 
 
 def browse(db: Path, host: str, port: int) -> None:
-    """Serve until Ctrl-C or SIGTERM, and leave as Datasette does. Raises UsageFault where it is not installed."""
+    """Serve until Ctrl-C. Raises UsageFault where Datasette is not installed, or cannot serve there.
+
+    Any other signal ends it as it ends every command, and takes Datasette along: it would serve on without us.
+    """
     if find_spec("datasette") is None:
         raise UsageFault("Datasette is not installed. Install it with: pip install 'ctxfuzz[browse]'")
     with History.open(db) as history:
         shown = metadata(db.stem, history.columns())
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGTERM, _leave)
+    refuse_taken(host, port)
     with tempfile.TemporaryDirectory() as folder:
         about = Path(folder, "metadata.json")
         about.write_text(json.dumps(shown), encoding="utf-8")
         serve = ["serve", str(db), "--metadata", str(about), "--plugins-dir", str(PLUGINS)]
-        try:
-            ended = subprocess.run(  # noqa: S603  (our own words)
-                [sys.executable, "-m", "datasette", *serve, "--host", host, "--port", str(port)], check=False
-            )
-        except KeyboardInterrupt:
-            say("")
-            return
-    raise click.exceptions.Exit(ended.returncode)
+        code = _until_interrupted([sys.executable, "-m", "datasette", *serve, "--host", host, "--port", str(port)])
+    if code:  # of Datasette's own, which means something else among ours
+        raise UsageFault(f"Datasette did not serve (it left with {code}): what it said about that is above.")
 
 
-def _leave(number: int, _frame: FrameType | None) -> Never:
-    """Take Datasette along: it would serve on without us."""
-    raise SystemExit(128 + number)
+def _until_interrupted(command: list[str]) -> int:
+    """The exit code of what serves; 0 where Ctrl-C ended it, for that is how one leaves."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return subprocess.run(command, check=False).returncode  # noqa: S603  (our own words)
+    except KeyboardInterrupt:
+        say("")
+        return 0
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def metadata(database: str, columns: Mapping[str, list[str]]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ A resumed run takes what decides what is asked from its record (`settings`, `res
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -57,20 +57,23 @@ class CommonFlags:
     quiet: bool = False
 
     def settings(self) -> dict[str, object]:
-        """What a run's record keeps of the flags, as plain JSON: all that decides what is asked, and no secret."""
+        """What a run's record keeps of the flags, as plain JSON: all that decides what is asked, and no secret.
+
+        Headers may decide who answers: their names are kept, for whoever goes on to give their values again.
+        """
         kept = {name: getattr(self, name) for name in RECORDED}
-        return kept | {"fail_on": sorted(self.fail_on)}
+        return kept | {"fail_on": sorted(self.fail_on), HEADER_NAMES: names_of(self.headers)}
 
     def seeded(self) -> CommonFlags:
         """These flags with the seed that everything is drawn from: as told, else drawn now."""
         return self if self.seed is not None else replace(self, seed=random.SystemRandom().getrandbits(32))
 
-    def restored(self, settings: Mapping[str, object]) -> CommonFlags:
-        """These flags with everything that a record keeps taken from it: how a run goes on as it was begun.
+    def restored(self, settings: Mapping[str, object], without: Collection[str] = ()) -> CommonFlags:
+        """These flags with everything that a record keeps, `without` these, taken from it: how a run goes on as begun.
 
         But for commands: one that is said now covers the recorded one. What is masked is never run, nor sent anywhere.
         """
-        own = {name for name in withheld(settings) if name in RECORDED}
+        own = {name for name in (*withheld(settings), *without) if name in RECORDED}
         own |= {name for name in COMMANDS if getattr(self, name) is not None}
         kept: dict[str, Any] = {name: value for name, value in settings.items() if name in RECORDED and name not in own}
         if "fail_on" in kept:
@@ -83,6 +86,17 @@ RECORDED = tuple(field.name for field in fields(CommonFlags) if field.name not i
 
 COMMANDS = ("on_death", "engine_log_cmd")
 ADDRESSES = ("url", "health_url", "metrics_url")
+HEADER_NAMES = "header_names"
+
+
+def flag_of(name: str) -> str:
+    """How a parameter is written on a command line."""
+    return f"--{name.replace('_', '-')}"
+
+
+def names_of(headers: Collection[tuple[str, str]]) -> list[str]:
+    """The names of headers, in lower case: they hold no secret."""
+    return sorted({name.lower() for name, _ in headers})
 
 
 def withheld(settings: Mapping[str, object]) -> list[str]:

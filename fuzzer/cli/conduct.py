@@ -12,9 +12,9 @@ import click
 
 from fuzzer.cli import attribution, comparing, concluding, measuring, memory, opening, questions, results, session
 from fuzzer.cli.bracketing import Bracketing
-from fuzzer.cli.common import CommonFlags
+from fuzzer.cli.common import CommonFlags, names_of
 from fuzzer.cli.exits import Exit
-from fuzzer.cli.faults import LONGEST, exit_of_fault, sole
+from fuzzer.cli.faults import OF_CLICK, sole, told
 from fuzzer.cli.sending import either_way
 from fuzzer.cli.signals import stop_on_signals
 from fuzzer.cli.streams import say
@@ -23,7 +23,7 @@ from fuzzer.errors import Interrupted, UsageFault
 from fuzzer.events import Note
 from fuzzer.plans.forecast import Forecast, forecast
 from fuzzer.plans.question import BisectQuestion
-from fuzzer.report.plain import plain
+from fuzzer.report.reached import header_flags
 from fuzzer.report.verify import JUNIT
 from fuzzer.report.words import in_database
 
@@ -152,13 +152,12 @@ def ended(flags: CommonFlags, drive: Drive) -> Ending:
 
 @contextmanager
 def faults_for_programs(flags: CommonFlags) -> Iterator[None]:
-    """A fault is told on stdout too where a program reads that: with `--json`."""
+    """A fault, or a bug, is told on stdout too where a program reads that: with `--json`."""
     try:
         yield
     except Exception as error:
-        fault = sole(error)
-        if flags.json and (code := exit_of_fault(fault)) is not None:
-            results.emit_fault(plain(str(fault), LONGEST), code)
+        if flags.json and not isinstance(error, OF_CLICK):
+            results.emit_fault(*told(sole(error)))
         raise
 
 
@@ -205,7 +204,7 @@ def conclude(
             results.emit_forecast(ahead, at_most, as_json=flags.json)
             code = Exit.ANSWERED
         case Interrupted(run=name):
-            resume = f"ctxfuzz resume {name}{in_database(str(flags.db))}"
+            resume = f"ctxfuzz resume {name}{header_flags(names_of(flags.headers))}{in_database(str(flags.db))}"
             kept = f"every probe so far is kept. Go on with: {resume}"
             words = f"Interrupted; {kept if name else 'no run had begun.'}"
             code = Exit.INTERRUPTED

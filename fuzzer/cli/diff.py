@@ -36,7 +36,7 @@ def diff(before: str, after: str, db: Path, json: bool) -> None:  # noqa: FBT001
     with History.open(db) as history:
         sides = []
         for name in (before, after):
-            run = history.get(name)
+            run = history.trusted(name)
             if run.finding is None:
                 raise RunStopped(f"Run {run.run} has no finding yet. Go on with it: ctxfuzz resume {run.run}")
             sides.append(comparable.Side(run, run.finding, history.observations(run.run)))

@@ -1,6 +1,6 @@
 """Which exceptions stop us for a reason that the user can mend, and with which exit code do we leave then?
 
-The one place where they are caught. Everything else is a bug and propagates.
+The one place where they are caught. Everything else is a bug: it comes as far as this, and ends the program.
 """
 
 from __future__ import annotations
@@ -10,30 +10,41 @@ from contextlib import contextmanager
 
 import click
 
+from fuzzer.cli import bugs
 from fuzzer.cli.exits import Exit
 from fuzzer.cli.streams import say
 from fuzzer.errors import CtxfuzzError
 from fuzzer.report.plain import plain
-from targets.errors import TargetBusy, TargetUnusable
+from targets.errors import TargetBusy, TargetUnusable, UnreadableEnvironment
 
+OF_CLICK = (click.ClickException, click.exceptions.Exit, click.Abort)  # it tells them itself
 LONGEST = 2_000  # characters of a message: it may quote a server
 
 
 @contextmanager
 def faults_told() -> Iterator[None]:
-    """A fault becomes one sentence on stderr and an exit code; anyio's groups around a single one are taken off."""
+    """A fault becomes one sentence on stderr and an exit code; anyio's groups around a single one are taken off.
+
+    A bug becomes a traceback without secrets, and an exit code that is no answer.
+    """
     try:
         yield
-    except (click.ClickException, click.exceptions.Exit, click.Abort):
+    except OF_CLICK:
         raise
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  (each is told)
         fault = sole(error)
         code = exit_of_fault(fault)
         if code is None:
-            raise
+            bugs.tell(error)
+            raise click.exceptions.Exit(bugs.CODE) from None
         if str(fault):
             say(f"Error: {plain(str(fault), LONGEST)}")
         raise click.exceptions.Exit(code) from None
+
+
+def warn(why: Exception) -> None:
+    """A fault that ends nothing becomes one sentence on stderr."""
+    say(f"warning: {plain(str(why), LONGEST)}")
 
 
 def exit_of_fault(fault: BaseException) -> int | None:
@@ -46,12 +57,21 @@ def exit_of_fault(fault: BaseException) -> int | None:
             return fault.exit_code
         case TargetLocked() | TargetBusy():
             return Exit.INCONCLUSIVE
+        case UnreadableEnvironment():
+            return Exit.USAGE
         case TargetUnusable() | TokenizerLost():
             return Exit.UNUSABLE
         case StoreError() | PromptError():
             return Exit.USAGE
         case _:
             return None
+
+
+def told(fault: BaseException) -> tuple[str, int]:
+    """What is said of a fault or of a bug to a program, and the exit code."""
+    code = exit_of_fault(fault)
+    words, code = (bugs.sentence(fault), bugs.CODE) if code is None else (str(fault), code)
+    return plain(words, LONGEST), code
 
 
 def sole(error: BaseException) -> BaseException:

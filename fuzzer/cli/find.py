@@ -13,6 +13,7 @@ from fuzzer.cli.flags import (
     COMMANDS_AGAIN,
     CONTENT,
     CREDENTIALS,
+    CREDENTIALS_OF,
     OUTPUT,
     URL_AGAIN,
     URLS_AGAIN,
@@ -50,7 +51,7 @@ BRACKET = stack(
 SEARCH = stack(
     BRACKET,
     option("Search", "--round-to", metavar="TOKENS", type=values.length, default="16", show_default=True,
-           help="Round the cap down to a multiple of this."),
+           help="Round the cap down to a multiple of this, or of the engine's own step where that is larger."),
     option("Search", "--require", metavar="TOKENS", type=values.length,
            help="Leave with 1 unless the cap is at least this."),
     option("Search", "--scan", metavar="[PROBES]", type=values.count, is_flag=False, flag_value="200", default="0",
@@ -121,6 +122,7 @@ ctxfuzz resume 3f2a --db /var/lib/ctxfuzz/runs.db
 """,
 )
 @click.argument("run", metavar="RUN")
+@CREDENTIALS_OF
 @URL_AGAIN
 @URLS_AGAIN
 @CREDENTIALS
@@ -130,7 +132,8 @@ def resume(run: str, db: Path, **given: object) -> None:
     """Go on with RUN (an id, the beginning of one, or 'last') where it was interrupted.
 
     What was asked is taken from the record: nothing that was answered is asked again, and deaths and time add up. A
-    command or a URL that held a secret is not on record: give it again.
+    command or a URL that held a secret is not on record, nor is the value of any --header: give it again. So are the
+    commands of a run that somebody else began, or another host; and its URL, where a key or a header goes there.
     """
     from fuzzer.cli import resuming  # noqa: PLC0415  (heavy)
 

@@ -52,6 +52,10 @@ URL = option("Target", "--url", metavar="URL", required=True, type=values.url,
 URL_OR_NONE = option("Target", "--url", metavar="URL", type=values.url, help="The endpoint, with or without /v1.")
 PROFILE = option("Target", "--target", metavar="NAME", is_eager=True, expose_value=False, callback=profiles.chosen,
                  help=f"Take what is not said here from [targets.NAME] of {profiles.FILE}.")  # fmt: skip
+CREDENTIALS_OF = option(
+    "Access", "--target", metavar="NAME", is_eager=True, expose_value=False, callback=profiles.chosen,
+    help=f"Take the key, headers and certificates that are not said here from [targets.NAME] of {profiles.FILE}.",
+)  # fmt: skip
 WHICH = stack(
     option("Target", "--model", metavar="NAME", help="The model to ask.  [default: the only one served]"),
     option("Target", "--engine", metavar="NAME", type=click.Choice(ENGINES), default="auto", show_default=True,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import click
 
@@ -13,6 +14,10 @@ from fuzzer.cli import profiles
 from fuzzer.cli.faults import faults_told
 from fuzzer.cli.signals import heeded
 from fuzzer.cli.streams import emit, reopen_closed
+
+# CTXFUZZ_PORT=tcp://10.0.0.1:80. Its other variables (CTXFUZZ_SERVICE_HOST, CTXFUZZ_PORT_80_TCP) are no flag's.
+OF_A_SERVICE: Final = frozenset({"CTXFUZZ_PORT"})
+_LINK = re.compile(r"(tcp|udp|sctp)://", re.IGNORECASE)
 
 
 class Entry(NamedTuple):
@@ -42,6 +47,11 @@ class SectionedOption(click.Option):
     def variable(self) -> str:
         """The environment variable that stands for it in every command."""
         return "CTXFUZZ_" + self.flag.upper().replace("-", "_")
+
+    def resolve_envvar_value(self, ctx: click.Context) -> str | None:
+        """What stands there, but for what Kubernetes puts into every pod beside a Service that is called ctxfuzz."""
+        found = super().resolve_envvar_value(ctx)
+        return None if found is not None and self.variable in OF_A_SERVICE and _LINK.match(found) else found
 
     def value_from_envvar(self, ctx: click.Context) -> Any:  # noqa: ANN401  (click's own)
         """What may be repeated is one a line: a header has spaces."""

@@ -8,14 +8,19 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from fuzzer.cli.common import HEADER_NAMES, names_of
+from fuzzer.cli.deadly import deadly, deed, kills, unsettled
+from fuzzer.cli.secrecy import hidden
 from fuzzer.errors import RunStopped
 from fuzzer.events import Note
 from fuzzer.finding import FindingKind
-from fuzzer.model import Role
+from fuzzer.model import FAIL_ON_DEFAULT, Role
 from fuzzer.plans.conditions import CONDITIONS
 from fuzzer.plans.fuzz import NOT_VARIED, FuzzQuestion
 from fuzzer.plans.question import BisectQuestion
+from fuzzer.report.reached import route_of
 from fuzzer.store import History, NothingRecorded
+from fuzzer.store.masking import masked_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,6 +29,7 @@ if TYPE_CHECKING:
     from fuzzer.cli.session import Session
     from fuzzer.observation import Observation
     from fuzzer.store import Run
+    from fuzzer.store.records import Failure
 
 PLANS = frozenset({"bisect", "probe"})
 ALIKE = ("output_tokens", "content", "mode", "stream", "sent_cache", "companions", "companion_length")
@@ -33,17 +39,22 @@ def remembered(session: Session, question: BisectQuestion) -> tuple[BisectQuesti
     """The question with what earlier runs found, and what is to be said about it.
 
     A failure at `hi` is as good as --trust-hi, what passed is ground that --max-deaths 0 may cover: both only of runs
-    that came to an answer, and never ground on which another run, or this one, saw the engine die.
+    that came to an answer, and never ground on which another run, or this one, saw the engine die. No cap admits what
+    killed this build before, unless that passes now.
     """
     flags, url, model, version = session.flags, session.target.url, session.survey.model or "", session.survey.version
+    route = _route(session)
     if version is None or question.is_turned:
         return question, []
     with _past(flags.db) as history:
         if history is None:
             return question, []
-        failures = history.known_failures(url, model, version, flags.fail_on)
         known = history.known_failures(url, model, version)  # whatever counts as a failure now: a death is one
         everything = history.runs()
+        same_way = {run.run for run in everything if _route_of(run) == route}
+        is_usual = flags.fail_on == FAIL_ON_DEFAULT
+        counted = known if is_usual else history.known_failures(url, model, version, flags.fail_on)
+        failures = [one for one in counted if one.run in same_way]
         answered = [run for run in everything if _is_answered(run)]
         notes = []
         bad_from = {run.run: run.finding.first_bad for run in answered if run.finding is not None}
@@ -54,13 +65,18 @@ def remembered(session: Session, question: BisectQuestion) -> tuple[BisectQuesti
                 Note(f"hi ({question.hi}) is known to fail: run {at_hi.run} recorded a {outcome}; it is trusted")
             )
             question = replace(question, trust_hi=True)
-        alike = [run.finding for run in answered if _alike(run, url, model, version, question)]
+        alike = [run.finding for run in answered if _alike(run, route, model, version, question)]
         passed = [
             finding.verified_up_to for finding in alike if finding is not None and finding.verified_up_to is not None
         ]
-        deadly = min((one.observation.length for one in known if one.observation.deaths), default=math.inf)
-        question = replace(question, known_good=max((length for length in passed if length < deadly), default=None))
-        return _with_fuzzed(question, answered_by_fuzz(everything, url, model, version)), notes
+        lowest = min((one.observation.length for one in known if kills(one.observation)), default=math.inf)
+        question = replace(question, known_good=max((length for length in passed if length < lowest), default=None))
+        before = unsettled(question, deadly(known, everything), everything)
+        trusted = question.hi if question.trust_hi else None
+        lengths = (one.observation.length for one in before)
+        question = replace(question, known_bad=tuple(length for length in lengths if length != trusted))
+        notes += [_told(one) for one in before if one.observation.length < question.start]
+        return _with_fuzzed(question, answered_by_fuzz(everything, route, model, version)), notes
 
 
 @contextmanager
@@ -75,20 +91,23 @@ def _past(db: Path) -> Iterator[History | None]:
 
 
 def last_cap(session: Session) -> int | None:
-    """The cap that was last recommended for this target, model and version; None where there was none."""
-    survey, url = session.survey, session.target.url
-    now = (url, survey.model or "", survey.version)
+    """The cap that was last recommended for this target, model and version; None where there was none.
+
+    Raises StoreError where its run is not as it was written.
+    """
+    now = (_route(session), session.survey.model or "", session.survey.version)
     with _past(session.flags.db) as history:
         if history is None:
             return None
-        caps = (run.finding.cap for run in history.runs() if run.finding is not None and _target_of(run) == now)
-        return next((cap for cap in caps if cap is not None), None)
+        capped = (run for run in history.runs() if run.finding is not None and run.finding.cap is not None)
+        last = next((run for run in capped if _target_of(run) == now), None)
+        found = None if last is None else history.trusted(last.run).finding
+        return None if found is None else found.cap
 
 
 def spare(session: Session, length: int) -> None:
-    """Raises RunStopped where no death is allowed, and this build is on record as killed by so many tokens or fewer.
-
-    Deaths of a run that found them to be not by length say nothing of any.
+    """Raises RunStopped where no death is allowed, and this build is on record as killed by so many tokens or fewer,
+    or as wedged.
     """
     flags, survey = session.flags, session.survey
     if flags.max_deaths > 0:
@@ -97,23 +116,26 @@ def spare(session: Session, length: int) -> None:
         if history is None:
             return
         known = history.known_failures(session.target.url, survey.model or "", survey.version)
-        found = {run.run: run.finding.kind for run in history.runs() if run.finding is not None}
-    for failure in known:
-        seen = failure.observation
-        if seen.deaths and seen.length <= length and found.get(failure.run) is not FindingKind.NOT_LENGTH:
+        killed = deadly(known, history.runs())
+    for failure in killed:
+        if failure.observation.length <= length:
             raise RunStopped(
-                f"With --max-deaths 0, {length} tokens are not sent: run {failure.run} recorded that {seen.length} "
-                "killed this engine. Choose shorter ones, or allow a death."
+                f"With --max-deaths 0, {length} tokens are not sent: run {failure.run} recorded that "
+                f"{deed(failure)} this engine. Choose shorter ones, or allow a death."
             )
 
 
-def answered_by_fuzz(runs: Sequence[Run], url: str, model: str, version: str) -> list[Run]:
+def _told(failure: Failure) -> Note:
+    return Note(f"run {failure.run} recorded that {deed(failure)} this build: no cap admits that unless it passes now")
+
+
+def answered_by_fuzz(runs: Sequence[Run], route: str, model: str, version: str) -> list[Run]:
     """The runs that sampled this very build and met no failure."""
     return [
         run
         for run in runs
         if run.record.plan == "fuzz"
-        and _target_of(run) == (url, model, version)
+        and _target_of(run) == (route, model, version)
         and run.finding is not None
         and run.finding.kind is FindingKind.NONE
     ]
@@ -138,13 +160,23 @@ def _is_answered(run: Run) -> bool:
 
 
 def _target_of(run: Run) -> tuple[str, str, str | None]:
-    """Whom it asked: URL, model and version."""
-    return run.record.url, run.record.model, run.record.engine_version
+    """Whom it asked: the way there, model and version."""
+    return _route_of(run), run.record.model, run.record.engine_version
 
 
-def _alike(run: Run, url: str, model: str, version: str, question: BisectQuestion) -> bool:
+def _route_of(run: Run) -> str:
+    return route_of(run.record.url, run.record.settings)
+
+
+def _route(session: Session) -> str:
+    """The way to this target, as a record has it."""
+    flags = session.flags
+    return route_of(session.target.url, {"url": hidden(masked_url(flags.url)), HEADER_NAMES: names_of(flags.headers)})
+
+
+def _alike(run: Run, route: str, model: str, version: str, question: BisectQuestion) -> bool:
     record = run.record
-    same_target = _target_of(run) == (url, model, version) and record.limit == question.limit
+    same_target = _target_of(run) == (route, model, version) and record.limit == question.limit
     asked = BisectQuestion.from_json(record.question)
     return (
         same_target and not asked.is_turned and all(getattr(asked, name) == getattr(question, name) for name in ALIKE)

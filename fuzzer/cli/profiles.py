@@ -37,6 +37,8 @@ def chosen(ctx: click.Context, _param: click.Parameter, name: str | None) -> Non
     if path is None:
         raise UsageFault(f"There is no {FILE} here to hold a target {name!r}: write one, or name it in {VARIABLE}.")
     targets = _read(path).get("targets", {})
+    if not isinstance(targets, Mapping):
+        raise UsageFault(f"{path}: targets is not a table. Write [targets.{name}], and flags below it.")
     if name not in targets:
         known = ", ".join(targets) or "none"
         raise UsageFault(f"{path} has no [targets.{name}]: it has {known}.")
@@ -53,7 +55,7 @@ def _path() -> Path | None:
     named = os.environ.get(VARIABLE)
     if named:
         return Path(named)
-    return Path(FILE) if Path(FILE).is_file() else None
+    return Path(FILE) if os.path.isfile(FILE) else None  # noqa: PTH113  (Path's own may raise)
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -61,7 +63,7 @@ def _read(path: Path) -> dict[str, Any]:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageFault(f"{path} cannot be read: {error.strerror}. Mend {VARIABLE}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise UsageFault(f"{path} is no TOML: {error}. Mend it.") from None
     if unknown := found.keys() - TABLES:
         raise UsageFault(f"{path} has {', '.join(sorted(unknown))}, but only [defaults] and [targets.NAME] are read.")
@@ -106,8 +108,19 @@ def _as_typed(path: Path, key: str, value: object) -> object:
         case bool():
             return value
         case str() | int() | float():
-            return str(value)
+            return _as_word(path, key, value)
         case list() if all(isinstance(item, str | int) for item in value):
-            return [str(item) for item in value]
+            return [_as_word(path, key, item) for item in value]
         case _:
             raise UsageFault(f"{path}: {key} is neither text nor a number, true, false or a list of them.")
+
+
+def _as_word(path: Path, key: str, value: str | float) -> str:
+    """What no command line can hold, no file can either: nor can the name of any file hold it."""
+    try:
+        word = str(value)
+    except ValueError:  # more digits than Python writes out
+        raise UsageFault(f"{path}: {key} is a number that is too long.") from None
+    if "\0" in word:
+        raise UsageFault(f"{path}: {key} holds a NUL character, which no value can.")
+    return word

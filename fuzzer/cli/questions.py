@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -82,9 +83,18 @@ def to_bisect(session: Session, asked: Mapping[str, Any], suspects: Sequence[Sus
     if session.company.kv_tokens is not None:
         told.append(Suspect(session.company.kv_tokens, "the KV capacity"))
     question = _question(session, suspects=(*suspects, *told), **prompts_of(asked, session.flags.output_tokens))
+    question = replace(question, round_to=_settable(question.round_to, traits.limit_step))
     if not question.is_turned:
         memory.spare(session, question.lo)
     return question
+
+
+def _settable(round_to: int, step: int) -> int:
+    """To multiples of how many tokens a cap is rounded, so that the engine can be set to it, and rounds it no further.
+
+    At least as coarse as was asked.
+    """
+    return round_to if step == 1 else max(1, math.ceil(round_to / step)) * step
 
 
 def prompts_of(asked: Mapping[str, Any], output_tokens: int) -> dict[str, Any]:

@@ -43,13 +43,13 @@ ctxfuzz runs --model llama --finding death --since 7d --csv > deaths.csv
 def runs(db: Path, json: bool, csv: bool, **wanted: Any) -> None:  # noqa: ANN401, FBT001  (flags)
     """List the recorded runs, newest first."""
     from fuzzer.cli import results  # noqa: PLC0415  (heavy)
-    from fuzzer.cli.streams import say  # noqa: PLC0415
+    from fuzzer.cli.faults import warn  # noqa: PLC0415
     from fuzzer.store import History  # noqa: PLC0415
 
     if json and csv:
         raise click.UsageError("--json and --csv are two forms of one list: choose one.")
     with History.open(db) as history:
-        found = history.runs(**wanted, unreadable=lambda why: say(f"warning: {why}"))
+        found = history.runs(**wanted, unreadable=warn)
         results.emit_runs(found, form="json" if json else "csv" if csv else "text")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +12,9 @@ from fuzzer.cli.flags import DB
 from fuzzer.cli.grouping import Command, option, stack
 from fuzzer.errors import RunStopped
 from fuzzer.report.recommendation import Format
+
+if TYPE_CHECKING:
+    from fuzzer.store import History, Run
 
 FORMATS = ("flags", "env", "helm", "litellm", "json")
 HOW = stack(
@@ -33,18 +37,47 @@ ctxfuzz recommend last --format litellm --without http://localhost:8001 > litell
 @HOW
 @DB
 def recommend(run: str, kind: Format, without: str | None, db: Path) -> None:
-    """Print the cap that RUN recommends, in the words of the place where it takes effect."""
+    """Print the cap that RUN recommends, in the words of the place where it takes effect.
+
+    Exit code 3 if RUN recommends none, if its engine cannot be set to one that low, or if another run recorded that
+    what the cap admits killed this build.
+    """
     from fuzzer.cli import attribution  # noqa: PLC0415  (heavy)
+    from fuzzer.cli.faults import warn  # noqa: PLC0415
     from fuzzer.cli.streams import emit  # noqa: PLC0415
-    from fuzzer.report.recommendation import Recommendation, written  # noqa: PLC0415
+    from fuzzer.finding import FindingKind  # noqa: PLC0415
+    from fuzzer.report.recommendation import Recommendation, unsettable, written  # noqa: PLC0415
     from fuzzer.store import History  # noqa: PLC0415
 
     with History.open(db) as history:
-        found = history.get(run)
+        found = history.trusted(run)
         finding = found.finding
         if finding is None or finding.cap is None:
             why = "it has not ended" if finding is None else finding.reason
             raise RunStopped(f"Run {found.run} recommends no cap: {why}. See it: ctxfuzz show {found.run}")
         controls = attribution.recorded(db, found)
         passed = controls.passed if controls is not None else None
-        emit(written(Recommendation.of(found, finding.cap, without or passed), finding, kind))
+        if controls is not None and passed is not None and kind in {"litellm", "json"}:
+            for name in filter(None, (one.run for one in controls.controls)):
+                history.trusted(name)
+        _unless_it_kills(history, found, finding.cap)
+        told = Recommendation.of(found, finding.cap, without or passed)
+        if told is None:
+            raise RunStopped(f"Run {found.run}: {unsettable(found.record.engine, finding.cap)}.")
+        emit(written(told, finding, kind))
+        if finding.kind is FindingKind.INCONCLUSIVE:
+            warn(RunStopped(f"run {found.run} did not come to its end: {finding.reason}"))
+
+
+def _unless_it_kills(history: History, found: Run, cap: int) -> None:
+    """Raises RunStopped where another run recorded a death under this cap."""
+    from fuzzer.cli.deadly import against, deadly, deed  # noqa: PLC0415  (heavy)
+
+    record = found.record
+    failures = history.known_failures(record.url, record.model, record.engine_version)
+    killed = against(found, deadly(failures, history.runs()) if failures else ())
+    if killed is not None:
+        raise RunStopped(
+            f"Run {found.run} recommends a cap of {cap}, which admits what run {killed.run} recorded: {deed(killed)} "
+            "this build, asked in the same way. Bisect again with this database: that length is then asked too."
+        )

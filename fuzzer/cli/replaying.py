@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING, Any, Final, Never
 
 import anyio
 import click
 
-from fuzzer.cli import conduct, opening, results, session
-from fuzzer.cli.common import ADDRESSES, CommonFlags, withheld
+from fuzzer.cli import conduct, opening, provenance, results, session
+from fuzzer.cli.common import ADDRESSES, COMMANDS, CommonFlags, flag_of, names_of, withheld
 from fuzzer.cli.exits import BY_HALT, Exit
 from fuzzer.cli.rigging import ground_of, rig_of
 from fuzzer.cli.streams import emit, emit_bytes, say
@@ -24,9 +23,13 @@ from fuzzer.journal import recipe_of
 from fuzzer.plans.again import AgainQuestion, repeats
 from fuzzer.plans.forecast import Forecast
 from fuzzer.report.finding import finding_object
+from fuzzer.report.plain import plain
+from fuzzer.report.reached import curl, url_of
 from fuzzer.report.words import tokens
 from fuzzer.rig import generation_of
 from fuzzer.store import History
+from fuzzer.store.lock import target_key
+from fuzzer.store.masking import masked_url
 
 if TYPE_CHECKING:
     from fuzzer.cli.watching import Listeners
@@ -39,15 +42,15 @@ _EXITS: Final = {True: Exit.ANSWERED, False: Exit.BAD_NEWS, None: Exit.INCONCLUS
 
 def replay(name: str, seq: int, db: Path, given: Mapping[str, Any]) -> Never:
     """Send one probe again, and leave: 0 where its outcome repeats, 1 where it does not, 3 where nobody can tell."""
-    run, intent, was, flags = _recorded(db, name, seq, given)
+    run, intent, was, flags, missing = _recorded(db, name, seq, given)
     outcome, ground = None if was is None else was.outcome, ground_of(run.record.question)
     question = AgainQuestion(run.run, seq, intent.spec, outcome, flags.fail_on, ground)
-    missing = _without(run, given)
     deadly = was is None or was.deaths > 0 or was.wedged
     if deadly and flags.max_deaths == 0:
         raise UsageFault(
             f"{_told(run, was, intent)} With --max-deaths 0 it is not sent: allow one with --max-deaths 1."
         )
+    provenance.tell_commands(flags, given)
 
     async def drive(opened: session.Session, listeners: Listeners, stop: anyio.Event) -> conduct.Ending:
         conduct.tell(listeners, Note(_told(run, was, intent), level="warning" if deadly else "info"))
@@ -73,7 +76,7 @@ def _conclude(flags: CommonFlags, ended: session.Result, question: AgainQuestion
         shown = finding_object(ended.run_row, finding, ended.observations, ended.elapsed_s)
         results.emit_json({**shown, **replay_object(question, now)})
     else:
-        emit(f"{question.of}:{question.seq} {finding.reason}")
+        emit(plain(f"{question.of}:{question.seq} {finding.reason}", 2_000))
     if finding.halt is not None:
         raise click.exceptions.Exit(BY_HALT[finding.halt])
     raise click.exceptions.Exit(_EXITS[again])
@@ -87,7 +90,7 @@ def replay_object(question: AgainQuestion, now: Outcome) -> dict[str, Any]:
 
 def body(probe: tuple[str, int], companion: int | None, db: Path, into: Path | None, given: Mapping[str, Any]) -> None:
     """Write one probe's body, or that of its so-manieth companion, and say how curl sends it."""
-    run, intent, _, flags = _recorded(db, *probe, given)
+    run, intent, _, flags, _ = _recorded(db, *probe, given)
     if companion is not None and companion > len(intent.spec.companions):
         raise UsageFault(f"Probe {run.run}:{intent.seq} had {len(intent.spec.companions)} companions.")
     flags = replace(flags, allow_busy=True, allow_replicas=True)
@@ -99,7 +102,7 @@ def body(probe: tuple[str, int], companion: int | None, db: Path, into: Path | N
                 return await _companion_body(grounded, intent, companion - 1), opened.target.url
             return await _same_bytes(grounded, intent), opened.target.url
 
-    made_again, url = anyio.run(made)
+    made_again, root = anyio.run(made)
     if into is None:
         emit_bytes(made_again)
     else:
@@ -107,49 +110,68 @@ def body(probe: tuple[str, int], companion: int | None, db: Path, into: Path | N
             into.write_bytes(made_again)
         except OSError as error:
             raise UsageFault(f"{into} cannot be written ({error.strerror}). Choose another file with -o.") from None
-    say(curl(url, intent, flags, "-" if into is None else str(into)))
-
-
-def curl(url: str, intent: Intent, flags: CommonFlags, file: str) -> str:
-    """The line that sends the body; secrets are named, not told."""
-    path = "chat/completions" if intent.spec.mode == "chat" else "completions"
-    words = ["curl -sS -N -H 'Content-Type: application/json'"]
-    if flags.api_key:
-        words.append('-H "Authorization: Bearer $OPENAI_API_KEY"')
-    words += [f"-H {quote(f'{name}: ...')}" for name, _ in flags.headers]
-    return " ".join([*words, "--data-binary", quote(f"@{file}"), quote(f"{url}/v1/{path}")])
+    file, headers = "-" if into is None else str(into), names_of(flags.headers)
+    say(curl(root, masked_url(flags.url), intent.spec.mode, file, headers, key=bool(flags.api_key)))
 
 
 def _recorded(
     db: Path, name: str, seq: int, given: Mapping[str, Any]
-) -> tuple[Run, Intent, Observation | None, CommonFlags]:
+) -> tuple[Run, Intent, Observation | None, CommonFlags, list[Note]]:
+    """The run, its probe, what that showed then, the flags to ask it with now, and what those lack."""
     with History.open(db) as history:
-        run = history.get(name)
-        flags = _flags(run, db, given)
+        run = history.trusted(name)
+        unsaid = provenance.unsaid(run, history, given)
+        flags = _flags(run, db, given, unsaid)
         intent = next((one for one in history.intents(run.run) if one.seq == seq), None)
         was = next((one for one in history.observations(run.run) if one.seq == seq), None)
     if intent is None:
         raise UsageFault(f"Run {run.run} has no probe {seq}. `ctxfuzz show {run.run}` lists those that it has.")
-    return run, intent, was, flags
+    return run, intent, was, flags, _without(run, given, unsaid)
 
 
-def _flags(run: Run, db: Path, given: Mapping[str, Any]) -> CommonFlags:
-    """As the run was driven, but for what is said now. Who asks for one probe has looked who else is there."""
+def _flags(run: Run, db: Path, given: Mapping[str, Any], unsaid: Sequence[str]) -> CommonFlags:
+    """As the run was driven, but for what is said now. Who asks for one probe has looked who else is there.
+
+    Raises UsageFault where the record cannot, or may not, tell the way to the target.
+    """
+    begun = {"url": run.record.url, **run.record.settings}
+    if given["url"] is None and "url" in withheld(begun):
+        raise UsageFault(
+            f"Run {run.run} was begun with a secret in --url, and the record keeps none: add --url to this command."
+        )
+    if "url" in unsaid:
+        raise provenance.refusal(run, ["url"])
+    if not _is_elsewhere(run, given):
+        provenance.require_headers(run, given)
     said = {name: value for name, value in given.items() if name not in ADDRESSES}
-    flags = CommonFlags(url="", db=db, **said).restored(run.record.settings)
+    flags = CommonFlags(url="", db=db, **said).restored(begun, without=unsaid)
     kept = {name: value for name, value in given.items() if name == "max_deaths" or (name in ADDRESSES and value)}
-    return replace(flags, **{"url": run.record.url, "model": run.record.model} | kept)
+    return replace(flags, **{"model": run.record.model} | kept)
 
 
-def _without(run: Run, given: Mapping[str, Any]) -> list[Note]:
-    """What the run was driven with, and this replay is not: commands and URLs that the record does not give back."""
-    names = [name for name in withheld(run.record.settings) if given[name] is None]
-    return [_missing(run, f"--{name.replace('_', '-')}", "URL" if name in ADDRESSES else "CMD") for name in names]
+def _is_elsewhere(run: Run, given: Mapping[str, Any]) -> bool:
+    """Is it to be sent to another place than it was? What led to the engine there need not lead to the one here."""
+    return given["url"] is not None and target_key(masked_url(given["url"])) != target_key(masked_url(url_of(run)))
 
 
-def _missing(run: Run, flag: str, metavar: str) -> Note:
+def _without(run: Run, given: Mapping[str, Any], unsaid: Sequence[str]) -> list[Note]:
+    """What the run was driven with, and this replay is not: what its record does not, or may not, give back."""
+    masked = [name for name in withheld(run.record.settings) if given.get(name) is None]
+    secret = [_missing(run, name, "with a secret in it: the record keeps none") for name in masked]
+    foreign = [
+        _missing(run, name, f"({run.record.settings[name]}) and was not begun here")
+        for name in COMMANDS
+        if name in unsaid and name not in masked
+    ]
+    headers = [f"--header '{name}: ...'" for name in provenance.unsaid_headers(run, given)]
+    lacked = Note(f"run {run.run} was begun with {' '.join(headers)}, and --url is asked without", level="warning")
+    return [*secret, *foreign, *([lacked] if headers else [])]
+
+
+def _missing(run: Run, name: str, why: str) -> Note:
+    flag, metavar = flag_of(name), "URL" if name in ADDRESSES else "CMD"
     return Note(
-        f"run {run.run} had a {flag} with a secret in it: the record keeps none, and nothing is used in its place",
+        f"run {run.run} had a {flag} {why}, and nothing is used in its place",
         hint=f"give it again: {flag} {metavar}",
         level="warning",
     )

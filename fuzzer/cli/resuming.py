@@ -10,11 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Never
 
-from fuzzer.cli import attribution, comparing, conduct, measuring, questions
-from fuzzer.cli.common import ADDRESSES, CommonFlags, withheld
+from fuzzer.cli import attribution, comparing, conduct, measuring, provenance, questions
+from fuzzer.cli.common import ADDRESSES, CommonFlags, flag_of, withheld
 from fuzzer.cli.session import Result
 from fuzzer.errors import Interrupted, UsageFault
 from fuzzer.plans.question import BisectQuestion
+from fuzzer.report.plain import plain
+from fuzzer.report.reached import is_as_kept
 from fuzzer.store import History
 from fuzzer.store.masking import masked_url
 
@@ -50,7 +52,9 @@ def resume(name: str, db: Path, given: Mapping[str, Any]) -> Never:
         left = _left_of(name, history)
         named, run = left.named, left.run
         asked = questions.recorded(run)
-        flags = _as_begun(run, db, given)
+        provenance.require_own_controls(named, history, given)
+        flags = _as_begun(run, history, db, given)
+    provenance.tell_commands(flags, given)
 
     async def drive(opened: session.Session, listeners: Listeners, stop: anyio.Event) -> conduct.Ending:
         if measuring.controls_of(run) and left.ended is None:
@@ -74,7 +78,7 @@ def resume(name: str, db: Path, given: Mapping[str, Any]) -> Never:
 
 def _left_of(name: str, history: History) -> Left:
     """Raises UsageFault where nothing is."""
-    named = history.get(name)
+    named = history.trusted(name)
     asked = attribution.asked_of(history, named)
     ended = None
     if named.status == "done" and named.finding is not None:
@@ -85,24 +89,28 @@ def _left_of(name: str, history: History) -> Left:
         waits = unasked if attribution.edge_of(ended.finding) is not None else []
         if not waits and not comparing.is_unasked(ended, asked):
             raise UsageFault(f"Run {run.run} has ended: there is nothing to go on with. See it: ctxfuzz show {run.run}")
-    return Left(named, run, unasked, ended)
+    return Left(named, run if run is named else history.trusted(run.run), unasked, ended)
 
 
-def _as_begun(run: Run, db: Path, given: Mapping[str, Any]) -> CommonFlags:
-    """The flags that a run goes on with. Raises UsageFault where the record cannot give all of them back."""
+def _as_begun(run: Run, history: History, db: Path, given: Mapping[str, Any]) -> CommonFlags:
+    """The flags that a run goes on with. Raises UsageFault where the record cannot give all of them, or may not."""
     lost = [name for name in withheld(run.record.settings) if given[name] is None]
     if lost:
-        named = " and ".join(f"--{name.replace('_', '-')}" for name in lost)
+        named = " and ".join(map(flag_of, lost))
         raise UsageFault(
             f"Run {run.run} was begun with a secret in {named}, and the record keeps none: add {named} to this command."
         )
+    if unsaid := provenance.unsaid(run, history, given):
+        raise provenance.refusal(run, unsaid)
+    provenance.require_headers(run, given)
     said = {name: url for name in ADDRESSES if (url := given[name]) is not None}
+    begun = {"url": run.record.url, **run.record.settings}
     for name, url in said.items():
-        if masked_url(url) != run.record.settings.get(name):
+        was = str(begun.get(name))
+        if masked_url(url).rstrip("/") != was.rstrip("/") and not is_as_kept(url, was):
             raise UsageFault(
-                f"Run {run.run} was begun with another --{name.replace('_', '-')}: give it as it was, with its secret, "
-                "or begin a new run."
+                f"Run {run.run} was begun with another {flag_of(name)}, {plain(was, 400)}: give it as it was, with its "
+                "secret if it had one, or begin a new run."
             )
     others = {name: value for name, value in given.items() if name not in ADDRESSES}
-    flags = replace(CommonFlags(url="", db=db, **others).restored(run.record.settings), url=run.record.url)
-    return replace(flags, **said)
+    return replace(CommonFlags(url="", db=db, **others).restored(begun), **said)

@@ -6,7 +6,7 @@ from base64 import b64decode, b64encode
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, cast
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import unquote, unquote_plus, urlsplit
 
 from fuzzer.finding import FindingKind
 from fuzzer.model import Outcome, Role
@@ -114,7 +114,7 @@ def _of_basic(coded: str) -> tuple[str, ...]:
 
 
 def _of_url(url: str) -> Iterator[str]:
-    from fuzzer.store.masking import names_a_secret  # noqa: PLC0415  (heavy)
+    from fuzzer.store.addresses import secrets_beyond_user  # noqa: PLC0415  (heavy)
 
     try:
         parts = urlsplit(url)
@@ -124,7 +124,6 @@ def _of_url(url: str) -> Iterator[str]:
     secret = password or user
     if secret:
         yield from (secret, unquote(secret), b64encode(f"{unquote(user)}:{unquote(password)}".encode()).decode())
-    raw = dict(pair.partition("=")[::2] for pair in parts.query.split("&"))
-    for name, value in parse_qsl(parts.query):
-        if names_a_secret(name):
-            yield from (value, raw.get(name, ""))
+    for start, end in secrets_beyond_user(url):
+        value = url[start:end]
+        yield from (value, unquote(value), unquote_plus(value))

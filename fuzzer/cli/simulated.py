@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import errno
 import logging
+import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Never
@@ -12,6 +12,7 @@ import anyio
 
 from fuzzer.cli import conduct
 from fuzzer.cli.common import CommonFlags
+from fuzzer.cli.listening import listening_at
 from fuzzer.cli.streams import emit, say
 from fuzzer.errors import UsageFault
 from targets.sim import running
@@ -40,7 +41,7 @@ def load(world: str) -> World:
     """A shipped world by its name, or one from a file. Raises UsageFault."""
     known = shipped()
     path = known.get(world, Path(world))
-    if world not in known and not path.is_file():
+    if world not in known and not os.path.isfile(path):  # noqa: PTH113  (Path's own may raise)
         raise UsageFault(
             f"There is no world {world!r}: name a TOML or JSON file, or one that `ctxfuzz sim --list` lists."
         )
@@ -63,12 +64,8 @@ def serve(world: str, host: str, port: int) -> None:
         say(f"  curl {simulation.control_url}/sim/deaths")
 
     _expect_clients_to_leave()
-    try:
+    with listening_at(host, port):
         serve_world(loaded, host, port, started=introduce)
-    except OSError as error:
-        if error.errno not in {errno.EADDRINUSE, errno.EACCES, errno.EADDRNOTAVAIL}:
-            raise
-        raise UsageFault(f"{host}:{port} cannot be listened on: {error.strerror}. Choose another --port.") from None
 
 
 def demo(*, db: Path, json: bool, verbose: bool, quiet: bool) -> Never:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING
 
 from fuzzer.errors import UsageFault
@@ -28,14 +29,14 @@ def suspected(
 
 
 def _configured(path: Path, whose: str) -> tuple[Suspect, ...]:
-    file = path / CONFIG if path.is_dir() else path
+    file = path / CONFIG if os.path.isdir(path) else path  # noqa: PTH112  (Path's own may raise)
     try:
         config = json.loads(file.read_bytes())
     except OSError as error:
         raise UsageFault(
             f"{file} cannot be read: {error.strerror}. Name a config.json, or the directory of a model that has one."
         ) from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise UsageFault(f"{file} is no JSON. Name a config.json, or the directory of a model that has one.") from None
     found = suspects_in(config, whose) if isinstance(config, dict) else ()
     if not found:

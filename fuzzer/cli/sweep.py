@@ -47,7 +47,8 @@ def sweep(  # noqa: PLR0917  (flags)
 ) -> None:
     """Fill a table: what each length shows, how fast it is, and how well drafts are accepted.
 
-    The shortest length comes first, and the first failure ends it, so that at most one death is spent.
+    The shortest length comes first, and the first failure ends it: one death is spent, or up to three where nobody
+    knows whose they are.
     """
     from fuzzer.cli import conduct, questions  # noqa: PLC0415  (heavy)
     from fuzzer.plans.sweep import spaced  # noqa: PLC0415

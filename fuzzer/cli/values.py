@@ -28,6 +28,7 @@ DECIMAL = {"k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 BINARY = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
 SHORTEST_INTERVAL_S = 0.5
+UNSAID = "..."  # in a command line that ctxfuzz prints, for the value of a header
 
 FAILURES = (Outcome.DEATH, Outcome.ERROR, Outcome.HANG, Outcome.TRUNCATED, Outcome.GARBLED, Outcome.DEGRADED)
 
@@ -106,9 +107,9 @@ def probe(text: str) -> tuple[str, int]:
 def moment(text: str) -> datetime:
     """A point in time: 2026-11-29, 2026-11-29T17:00 (local unless it says otherwise), or so long ago: 90m, 12h, 7d."""
     ago = re.fullmatch(r"(\d{1,6})([mhd])", text.strip(), re.ASCII)
-    if ago is not None:
-        return datetime.now(UTC) - timedelta(minutes=int(ago[1]) * {"m": 1, "h": 60, "d": 1440}[ago[2]])
     try:
+        if ago is not None:
+            return datetime.now(UTC) - timedelta(minutes=int(ago[1]) * {"m": 1, "h": 60, "d": 1440}[ago[2]])
         return datetime.fromisoformat(text.strip()).astimezone(UTC)
     except (ValueError, OverflowError):
         raise click.BadParameter(f"{text!r} is no moment; write 2026-11-29, 2026-11-29T17:00, 12h or 7d") from None
@@ -163,6 +164,8 @@ def header(text: str) -> tuple[str, str]:
     can_be_sent = content.isascii() and content.isprintable()
     if not colon or re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name) is None or not can_be_sent:
         raise click.BadParameter("a header is written 'Name: value', in plain ASCII and one line")
+    if content == UNSAID:
+        raise click.BadParameter(f"{name}: {UNSAID} only stands for its value, which no record keeps; write that")
     return name, content
 
 

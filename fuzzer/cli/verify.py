@@ -16,6 +16,7 @@ from fuzzer.cli.common import CommonFlags
 from fuzzer.cli.flags import probing
 from fuzzer.cli.grouping import Command, option, stack
 from fuzzer.errors import CtxfuzzError, RunStopped, UsageFault
+from fuzzer.finding import FindingKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -114,8 +115,20 @@ def asked_of(fix: Fix, opened: Session) -> VerifyQuestion:
     """The question for a target. Raises RunStopped where the cap is another model's, and UsageFault."""
     from fuzzer.cli import questions  # noqa: PLC0415  (heavy)
 
-    question = questions.to_verify(opened, fix.cap, fix.first_bad)
-    return question if fix.found_by is None else replace(question, another_build=_another(fix.found_by, opened))
+    if fix.found_by is None:
+        return questions.to_verify(opened, fix.cap, fix.first_bad)
+    question = questions.to_verify(opened, _in_force(fix.found_by, fix.cap, opened.survey.engine), fix.first_bad)
+    return replace(question, another_build=_another(fix.found_by, opened))
+
+
+def _in_force(found_by: Run, cap: int, engine: str) -> int:
+    """What the engine is set to where it holds the cap of a run, in tokens, as `recommend` prints it: some only take
+    steps. What a run found safe as it is was set by nobody.
+    """
+    from fuzzer.report.recommendation import settable  # noqa: PLC0415  (heavy)
+
+    is_as_it_was = found_by.finding is not None and found_by.finding.kind is FindingKind.CLEAN_LIMIT
+    return cap if is_as_it_was else settable(engine, cap) or cap
 
 
 def _another(found_by: Run, opened: Session) -> str:
@@ -139,7 +152,7 @@ def _of_run(flags: CommonFlags, name: str, first_bad: int | None) -> Fix:
     from fuzzer.store import History  # noqa: PLC0415  (heavy)
 
     with History.open(flags.db) as history:
-        run = history.get(name)
+        run = history.trusted(name)
     if run.finding is None or run.finding.cap is None:
         raise UsageFault(f"Run {run.run} recommends no cap: give --cap, or another run. `ctxfuzz runs` lists them.")
     return Fix(run.finding.cap, first_bad or run.finding.first_bad, _as_found(flags, run.record.question), run)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from fuzzer.model import FAIL_ON_DEFAULT
 from fuzzer.store.masking import MASK
+from targets.table import DIALECTS, OPENAI
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -86,6 +87,9 @@ def search_of(run: Run) -> Asked:
     if run.record.plan != "bisect":
         return Asked((), ())
     given: dict[str, Any] = {name: value for name, value in run.record.question.items() if name in SEARCH}
+    step = DIALECTS.get(run.record.engine, OPENAI).limit_step
+    if step > 1 and given.get("round_to") == step:
+        del given["round_to"]  # the engine's own, which nobody has to say
     given["suspects"] = [value for value, name, *_ in given.get("suspects", ()) if name == SUSPECT]
     controls: Any = run.record.settings.get("controls", ())
     given["controls"] = [f"{name}={url}" for name, url in controls]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from fuzzer.finding import FindingKind
 from fuzzer.model import WELL
 from fuzzer.report.finding import death_signatures
+from fuzzer.report.plain import plain
 from fuzzer.report.verify import PLAN as GATE
 from fuzzer.report.words import tokens
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 SCHEMA: Final = "ctxfuzz.diff/1"
 SPREAD: Final = 3.0  # standard errors
 LEAST: Final = 0.1  # of the accepted tokens per step
-DECISIVE: Final = frozenset({"boundary", "samples"})
+DECISIVE: Final = frozenset({"boundary", "islands", "samples"})
 Verdict = Literal["same", "better", "worse", "moved", "unknown"]
 SAMPLED: Final = "fuzz"  # of samples there is no boundary, only whether one of them failed
 UNFAILING = frozenset({FindingKind.NONE, FindingKind.CLEAN_LIMIT})
@@ -52,6 +53,7 @@ def changes(before: Side, after: Side) -> list[Change]:
         _plain("model", *(each.model or "-" for each in records)),
         _plain("limit", *(tokens(each.limit) for each in records)),
         *([_samples(before, after)] if before.run.record.plan == SAMPLED else [_boundary(before, after)]),
+        *_islands(before, after),
         _cap(before, after),
         _acceptance(before, after),
         _plain("last words", *("; ".join(death_signatures(each.seen)) or "-" for each in (before, after))),
@@ -84,7 +86,7 @@ def difference_object(before: Side, after: Side, found: Sequence[Change]) -> dic
 
 def as_text(found: Sequence[Change]) -> str:
     """The comparison as plain lines, its columns aligned."""
-    rows = [("", "before", "after", ""), *((c.what, c.before[:60], c.after[:60], c.verdict) for c in found)]
+    rows = [("", "before", "after", ""), *((c.what, plain(c.before, 60), plain(c.after, 60), c.verdict) for c in found)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join("  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows)
 
@@ -115,6 +117,38 @@ def _samples(before: Side, after: Side) -> Change:
     was, now = (int(str(side.run.record.question["cap"])) for side in (before, after))
     verdict: Verdict = "worse" if new and not old and now <= was else "same" if old == new else "unknown"
     return Change("samples", before.finding.reason, after.finding.reason, verdict)
+
+
+def _islands(before: Side, after: Side) -> list[Change]:
+    """An island in ground that was said to be good is worse. One that is not seen any more may not have been asked."""
+    old, new = before.finding.islands, after.finding.islands
+    if not (old or new):
+        return []
+    risen = [one for one in new if not any(_touch(one, each) for each in old)]
+    sunk = [one for one in old if not any(_touch(one, each) for each in new)]
+    verdict: Verdict = "same"
+    if any(first <= max(before.finding.verified_up_to or 0, before.finding.cap or 0) for first, _ in risen):
+        verdict = "worse"
+    elif risen or not all(_passes(after, *island) for island in sunk):
+        verdict = "unknown"
+    elif sunk:
+        verdict = "better"
+    was, now = ("; ".join(_span(*island) for island in islands) or "-" for islands in (old, new))
+    return [Change("islands", was, now, verdict)]
+
+
+def _span(first: int, last: int) -> str:
+    return tokens(first) if first == last else f"{tokens(first)} .. {tokens(last)}"
+
+
+def _touch(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    return one[0] <= other[1] and other[0] <= one[1]
+
+
+def _passes(side: Side, first: int, last: int) -> bool:
+    """Did a prompt of such a length pass, and none fail?"""
+    asked = [seen for seen in side.seen if first <= seen.length <= last and seen.outcome.is_evidence]
+    return bool(asked) and all(seen.outcome in WELL for seen in asked)
 
 
 def _refuses(before: Side, after: Side) -> bool:
@@ -148,11 +182,22 @@ def _cap(before: Side, after: Side) -> Change:
     verdict: Verdict = "same"
     if old is not None and before.run.record.plan == GATE and after.finding.halt is None:
         verdict = "worse" if new is None else "same"
+    elif old is not None and new is None and _is_conclusive(before.finding) and _has_failed(after.finding):
+        verdict = "worse"
     elif old is None or new is None or {before.finding.kind, after.finding.kind} & UNSURE:
         verdict = "same" if old == new else "unknown"
     elif abs(new - old) >= slack:
         verdict = "worse" if new < old else "better"
     return Change("cap", tokens(old), tokens(new), verdict)
+
+
+def _is_conclusive(finding: Finding) -> bool:
+    return finding.halt is None and finding.kind not in UNSURE
+
+
+def _has_failed(finding: Finding) -> bool:
+    """Did it come to something that fails, and not only to nothing?"""
+    return _is_conclusive(finding) and finding.kind not in UNFAILING
 
 
 def _acceptance(before: Side, after: Side) -> Change:

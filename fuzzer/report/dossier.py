@@ -10,7 +10,7 @@ from fuzzer.model import FAIL_ON_DEFAULT, Outcome, Side, side_of
 from fuzzer.observation import Observation
 from fuzzer.report.finding import conditions
 from fuzzer.report.summary import Facts, Summary, summary
-from fuzzer.report.words import in_database, tokens
+from fuzzer.report.words import argument, in_database, tokens
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -96,9 +96,9 @@ class Dossier:
     def checks(self) -> list[tuple[str, str]]:
         """What to run in order to check this report against the record: a command, and what it shows."""
         db = in_database(self.db)
-        run, seal = self.run.run, self.run.seal
+        run, seal = argument(self.run.run), self.run.seal
         telling = next((one.seq for one in self.seen if self.side(one) is Side.BAD), None)
-        expect = "" if seal is None else f" --expect {seal.head}"
+        expect = "" if seal is None else f" --expect {argument(seal.head)}"
         commands = [
             (f"ctxfuzz audit {run}{expect}{db}", "the record is as it was written, up to this report's chain head"),
             (f"ctxfuzz export {run}{db}", "every row, with the hash that covers it"),

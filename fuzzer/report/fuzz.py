@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
 
 from fuzzer.finding import Finding, FindingKind, Reproducer
@@ -12,7 +11,9 @@ from fuzzer.plans.coverage import Coverage, coverage
 from fuzzer.plans.fuzz import FuzzQuestion
 from fuzzer.report.finding import finding_object
 from fuzzer.report.plain import plain
-from fuzzer.report.words import in_database, plural, tokens
+from fuzzer.report.reached import curl, header_flags, headers_of, in_shell, url_of
+from fuzzer.report.words import argument, in_database, plural, tokens
+from fuzzer.store.masking import MASK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -102,16 +103,18 @@ def covered(told: Coverage) -> Iterator[tuple[str, str]]:
 
 def replay_line(run: Run, one: Reproducer, db: str) -> str:
     """One line that sends it once more, and what must come before it."""
-    return "; ".join(f"ctxfuzz replay {run.run}:{seq}{in_database(db)}" for seq in (*one.before, one.seq))
+    added = header_flags(headers_of(run)) + in_database(db)
+    return "; ".join(f"ctxfuzz replay {argument(run.run)}:{seq}{added}" for seq in (*one.before, one.seq))
 
 
 def script(run: Run, one: Reproducer, seen: Sequence[Observation], db: str) -> str:
     """A shell script that makes the bodies and sends them with curl; $OPENAI_API_KEY is the key, if one is needed.
 
-    All bodies are made first: to make one asks the target, which is no part of what happened to it.
+    All bodies are made first: to make one asks the target, which is no part of what happened to it. Nothing is sent
+    before each variable is set that stands for a header's value, or for a URL with its secret.
     """
     specs = {probe.seq: probe.spec for probe in seen} | {one.seq: one.spec}
-    probes, record = [*one.before, one.seq], in_database(db)
+    probes, record = [*one.before, one.seq], f"{_reached(run)}{in_database(db)}"
     bodies = {f"{seq}": f"probe-{seq}.json" for seq in probes}
     companions = range(1, len(one.spec.companions) + 1)
     bodies |= {f"{one.seq} --companion {at}": f"companion-{at}.json" for at in companions}
@@ -120,7 +123,7 @@ def script(run: Run, one: Reproducer, seen: Sequence[Observation], db: str) -> s
             "#!/bin/sh",
             f"# {plain(run.record.model)}: {one.outcome} at {one.spec.length} prompt tokens",
             "# To be run where the record is.",
-            *(f"ctxfuzz body {run.run}:{which} -o {file}{record} || exit" for which, file in bodies.items()),
+            *(f"ctxfuzz body {argument(run.run)}:{which} -o {file}{record} || exit" for which, file in bodies.items()),
             *(_sent(run, f"probe-{seq}.json", specs[seq]) for seq in one.before),
             *(f"{_sent(run, f'companion-{at}.json', one.spec)} > /dev/null &" for at in companions),
             *(["sleep 1"] if companions else []),
@@ -131,10 +134,14 @@ def script(run: Run, one: Reproducer, seen: Sequence[Observation], db: str) -> s
     )
 
 
+def _reached(run: Run) -> str:
+    """What `ctxfuzz body` is told of the way to the target, as its record alone does not tell it."""
+    url = ' --url "${TARGET_URL:?}"' if MASK in url_of(run) else ""
+    return url + "".join(f" --header {in_shell(name)}" for name in headers_of(run))
+
+
 def _sent(run: Run, file: str, spec: ProbeSpec) -> str:
-    curl = "curl -sS -N -H 'Content-Type: application/json' -H \"Authorization: Bearer $OPENAI_API_KEY\""
-    path = "chat/completions" if spec.mode == "chat" else "completions"
-    return f"{curl} --data-binary @{file} {quote(f'{run.record.url}/v1/{path}')}"
+    return curl(run.record.url, url_of(run), spec.mode, file, headers_of(run), key=True)
 
 
 def paragraph(run: Run, question: FuzzQuestion, one: Reproducer) -> str:

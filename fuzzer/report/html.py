@@ -11,7 +11,7 @@ from fuzzer.model import Outcome
 from fuzzer.report.figures.lifeline import lifeline
 from fuzzer.report.figures.measured import acceptance, speeds
 from fuzzer.report.figures.search import narrowing, strip
-from fuzzer.report.plain import plain
+from fuzzer.report.plain import plain, visible
 from fuzzer.report.probes import tail
 from fuzzer.report.words import plural, span, tokens
 
@@ -41,6 +41,7 @@ def _template() -> Template:
     environment = Environment(
         loader=PackageLoader("fuzzer.report"),
         autoescape=True,
+        finalize=_seen,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -48,6 +49,11 @@ def _template() -> Template:
     environment.filters |= {"plain": plain, "tokens": tokens, "span": span, "tail": tail, "lines": _lines}
     environment.globals |= {"plural": plural}
     return environment.get_template("report.html")
+
+
+def _seen(value: object) -> object:
+    """A value, of a text only what can be seen. What is markup already is the template's own."""
+    return visible(value) if type(value) is str else value
 
 
 def _lines(text: str) -> list[str]:

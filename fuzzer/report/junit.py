@@ -10,7 +10,7 @@ from fuzzer.measure.sameness import Verdict
 from fuzzer.model import Outcome
 from fuzzer.plans.again import repeats
 from fuzzer.plans.verify import VerifyQuestion, checks
-from fuzzer.report import verify
+from fuzzer.report import verify, xml
 from fuzzer.report.plain import plain
 from fuzzer.report.required import UNANSWERED, decided, required_of
 from fuzzer.report.words import tokens
@@ -57,8 +57,7 @@ def junit(of: Dossier) -> str:
     suite.set("tests", str(len(suite.findall("testcase"))))
     suite.set("failures", str(len(suite.findall("testcase/failure"))))
     suite.set("errors", str(len(suite.findall("testcase/error"))))
-    ET.indent(suite)
-    return ET.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+    return xml.written(suite)
 
 
 def _finding(suite: ET.Element, of: Dossier) -> None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from fuzzer.report.plain import plain
+from fuzzer.report.plain import plain, visible
 from fuzzer.report.words import span, tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from fuzzer.report.dossier import Dossier
 
-_MARKUP = re.compile(r"([\\`*_{}\[\]()#+!|<>~&@:-])")
+_MARKUP = re.compile(r"([\\`*_{}\[\]()#+!|<>~&@:-]|(?<=www)\.)")  # the last: GitHub makes a link of it
 
 
 def markdown(of: Dossier) -> str:
@@ -29,8 +29,7 @@ def _lines(of: Dossier) -> Iterator[str]:
         yield from _table(("", ""), [(label, text) for label, text in summary.rows])
     if of.told is not None:
         yield f"## {of.told.key.capitalize()}\n"
-        yield from (f"    {line}" for line in of.told.text.splitlines())  # indented, it is no markup
-        yield ""
+        yield from _verbatim(of.told.text.splitlines())
     yield "## Probes\n"
     rows = [
         (
@@ -49,16 +48,25 @@ def _lines(of: Dossier) -> Iterator[str]:
         yield "## Deaths\n"
         for death in of.deaths:
             whose = "nobody's" if death.seq is None else f"probe {death.seq}"
-            yield f"- {whose}, {death.corroboration}: {inert(death.signature)}"
-            yield from (f"      {plain(line, 1000)}" for line in death.last_words.splitlines())
-        yield ""
+            yield f"- {whose}, {inert(death.corroboration)}: {inert(death.signature)}\n"
+            yield from _verbatim((plain(line, 1000) for line in death.last_words.splitlines()), within="  ")
     yield "## Conditions\n"
     yield from _table(("", ""), of.conditions)
     yield "## Environment\n"
     yield from _table(("", ""), of.environment)
     yield "## Check it\n"
     for command, shows in of.checks:
-        yield f"- {shows}:\n\n      {command}\n"
+        yield f"- {shows}:\n"
+        yield from _verbatim([command], within="  ")
+
+
+def _verbatim(lines: Iterable[str], within: str = "") -> Iterator[str]:
+    """Lines of code, in which nothing is markup, after an empty line: right after a text they would go on with it.
+
+    `within` is the indent of the list's item that they belong to.
+    """
+    yield from (f"{within}    {visible(line)}" for line in lines)
+    yield ""
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:

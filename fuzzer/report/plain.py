@@ -14,10 +14,14 @@ HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 def plain(text: str, limit: int = 300) -> str:
     """`text` in one line of at most `limit` characters, without control, format, private or unassigned characters."""
-    shown = "".join(" " if char.isspace() else char for char in text if char.isspace() or not _hidden(char))
-    line = " ".join(shown.split())
+    line = " ".join(visible(text).split())
     return line if len(line) <= limit else line[: limit - 1] + ELLIPSIS
 
 
+def visible(text: str) -> str:
+    """`text` in its own lines and with its own spaces, but without those characters."""
+    return "".join(char if char == "\n" else " " if char.isspace() else char for char in text if not _hidden(char))
+
+
 def _hidden(char: str) -> bool:
-    return unicodedata.category(char) in HIDDEN
+    return not char.isspace() and unicodedata.category(char) in HIDDEN

@@ -8,6 +8,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from fuzzer.report.plain import plain
 from targets.table import DIALECTS, OPENAI
 
 if TYPE_CHECKING:
@@ -21,8 +22,41 @@ VARIABLES: Final = {
     "tgi": "MAX_TOTAL_TOKENS",
     "ollama": "OLLAMA_CONTEXT_LENGTH",
 }
-STEPS: Final = {"llamacpp": 256}  # the engine rounds its window up to a multiple of this
+STEPS: Final = {name: traits.limit_step for name, traits in DIALECTS.items()}
 PLACEHOLDER: Final = "http://without-drafter.example:8000"
+
+
+def settable(engine: str, cap: int) -> int | None:
+    """The most that the engine can be set to without admitting more than `cap`, in tokens; None where there is no such
+    setting. Never 0 or less: engines take that for the model's own whole window.
+    """
+    step = STEPS.get(engine, 1)
+    held = cap // step * step
+    return held if held > 0 and flag_of(engine) else None
+
+
+def unsettable(engine: str, cap: int) -> str:
+    """Why there is no such setting, and what to do."""
+    if not flag_of(engine):
+        why = "has no setting that turns longer requests away"
+    elif (step := STEPS.get(engine, 1)) > 1:
+        why = f"holds {step} tokens at least, in steps of {step}"
+    else:
+        why = "can be set to one token at least"
+    return f"none: {plain(engine)} {why}, so a cap of {cap} must be kept by what is before it"
+
+
+def flag_of(engine: str) -> str:
+    """The engine's flag that sets the cap; empty where it has none."""
+    return DIALECTS.get(engine, OPENAI).limit_flag
+
+
+def setting(engine: str, held: int) -> str:
+    """How the engine is set to hold so many tokens, which must be `settable`."""
+    flag = flag_of(engine)
+    if flag.startswith("-"):
+        return f"{flag} {held}"
+    return f"{flag}={held}" if flag == VARIABLES.get(engine) else f"{flag}: {held}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +72,19 @@ class Recommendation:
     without: str | None = None
 
     @classmethod
-    def of(cls, run: Run, cap: int, without: str | None) -> Recommendation:
-        """The cap of a run, rounded down to what the engine can hold to."""
+    def of(cls, run: Run, cap: int, without: str | None) -> Recommendation | None:
+        """The cap of a run, rounded down to what the engine can hold to; None where there is no such setting."""
         record = run.record
-        step = STEPS.get(record.engine, 1)
+        held = settable(record.engine, cap)
+        if held is None:
+            return None
         asked = record.question.get("output_tokens")
         output = asked if isinstance(asked, int) else 0
-        return cls(run.run, record.url, record.model, record.engine, cap // step * step, output, without)
+        return cls(run.run, record.url, record.model, record.engine, held, output, without)
 
     @property
     def flag(self) -> str:
-        return DIALECTS.get(self.engine, OPENAI).limit_flag
+        return flag_of(self.engine)
 
     @property
     def longest_input(self) -> int:
@@ -60,7 +96,7 @@ def written(told: Recommendation, finding: Finding, kind: Format) -> str:
     """The recommendation as text that can be put where it belongs."""
     match kind:
         case "flags":
-            return f"{told.flag} {told.cap}" if told.flag.startswith("-") else f"{told.flag}={told.cap}"
+            return setting(told.engine, told.cap)
         case "env":
             return _env(told)
         case "helm":
@@ -75,8 +111,10 @@ def _env(told: Recommendation) -> str:
     variable = VARIABLES.get(told.engine)
     if variable is not None:
         return f"{variable}={told.cap}"
-    lead = f"# {told.engine} reads no variable for this: start it with {told.flag} $MAX_MODEL_LEN"
-    return f"{lead}\nMAX_MODEL_LEN={told.cap}"
+    lead = f"# {plain(told.engine)} reads no variable for this"
+    if not told.flag.startswith("-"):
+        return f"{lead}. {setting(told.engine, told.cap)}"
+    return f"{lead}: start it with {told.flag} $MAX_MODEL_LEN\nMAX_MODEL_LEN={told.cap}"
 
 
 def _helm(told: Recommendation) -> str:
@@ -89,6 +127,14 @@ servingEngineSpec:
     - name: {_quoted(told.model)}
       vllmConfig:
         maxModelLen: {told.cap}"""
+    if told.flag == VARIABLES.get(told.engine):
+        return f"""{lead}
+# Where the values of your chart hold the engine's environment.
+extraEnv:
+  - name: {_quoted(told.flag)}
+    value: {_quoted(str(told.cap))}"""
+    if not told.flag.startswith("-"):
+        return f"{lead}\n# {plain(told.engine)} takes no argument for this. {setting(told.engine, told.cap)}"
     return f"""{lead}
 # Where the values of your chart hold the engine's arguments.
 extraArgs:
@@ -106,7 +152,7 @@ def _litellm(told: Recommendation) -> str:
 # LiteLLM counts a prompt with its own tokenizer and routes by that before it calls (enable_pre_call_checks).
 # Where it counts too few, the engine with the drafter refuses by its own count, and LiteLLM then goes to the other
 # (context_window_fallbacks; but a streamed text completion gets the refusal). So the cap must be in force as well:
-#   {told.flag} {told.cap}
+#   {setting(told.engine, told.cap)}
 model_list:
   - model_name: {name}
     litellm_params:

@@ -34,12 +34,12 @@ def run_row(run: Run) -> tuple[str, ...]:
     """One run, a text a column."""
     finding = run.finding
     return (
-        run.run,
-        run.started_utc[:16].replace("T", " "),
-        run.record.command,
+        plain(run.run),
+        plain(run.started_utc[:16].replace("T", " ")),
+        plain(run.record.command, 40),
         plain(run.record.model, 40),
         plain(run.record.url, 60),
-        run.status,
+        plain(run.status),
         "-" if finding is None else finding.kind.value,
         "-" if finding is None else tokens(finding.cap),
     )

@@ -10,11 +10,11 @@ from fuzzer.report import fuzz, speed
 from fuzzer.report.finding import death_signatures, window_unusable
 from fuzzer.report.next import command, next_commands
 from fuzzer.report.plain import plain
+from fuzzer.report.recommendation import settable, setting, unsettable
 from fuzzer.report.required import UNANSWERED, decided, required_of
 from fuzzer.report.verify import PLAN as GATE
 from fuzzer.report.verify import verdict
 from fuzzer.report.words import plural, span, tokens
-from targets.table import DIALECTS, OPENAI
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -169,9 +169,18 @@ def _cap(facts: Facts) -> Iterator[tuple[str, str]]:
         return
     yield "cap", f"max_model_len {tokens(finding.cap)}{_share(limit, finding.cap)}"
     if finding.kind is FindingKind.CLEAN_LIMIT:
-        yield "set", "nothing: the limit is safe as it is"
+        yield "set", f"nothing: the limit is safe as it is{_refused_between(finding.cap, limit)}"
     else:
-        yield "set", f"{DIALECTS.get(facts.run.record.engine, OPENAI).limit_flag} {finding.cap}"
+        engine = facts.run.record.engine
+        held = settable(engine, finding.cap)
+        yield "set", unsettable(engine, finding.cap) if held is None else setting(engine, held)
+
+
+def _refused_between(cap: int, advertised: int | None) -> str:
+    """A clause for whoever counts on what is advertised, where less is in force."""
+    if advertised is None or advertised <= cap:
+        return ""
+    return f", but what is between it and the {tokens(advertised)} that are advertised is refused"
 
 
 def _required(facts: Facts) -> Iterator[tuple[str, str]]:

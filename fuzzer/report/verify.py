@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from xml.etree import ElementTree as ET
 
 from fuzzer.plans.verify import Check
+from fuzzer.report import xml
 from fuzzer.report.finding import finding_object
 from fuzzer.report.plain import plain
 
@@ -63,7 +64,7 @@ def junit_begun() -> str:
     suite = ET.SubElement(suites, "testsuite", {"name": "ctxfuzz verify", **counts})
     case = ET.SubElement(suite, "testcase", {"classname": "ctxfuzz verify", "name": DECIDED})
     ET.SubElement(case, "error", {"message": "the verification has not come to an end"})
-    return _written(suites)
+    return xml.written(suites)
 
 
 def junit(run: Run, checks: Sequence[Check], finding: Finding) -> str:
@@ -101,9 +102,4 @@ def junit(run: Run, checks: Sequence[Check], finding: Finding) -> str:
             ET.SubElement(case, "skipped", {"message": words})
         else:
             ET.SubElement(case, "system-out").text = words
-    return _written(suites)
-
-
-def _written(suites: ET.Element) -> str:
-    ET.indent(suites)
-    return ET.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
+    return xml.written(suites)

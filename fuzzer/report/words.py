@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from shlex import quote
 
+from fuzzer.report.plain import visible
+
 
 def tokens(count: int | None) -> str:
     """262144 -> 262,144; nothing known -> a dash."""
@@ -22,9 +24,14 @@ def span(seconds: float) -> str:
     return f"{minutes // 60}h {minutes % 60:02d}m"
 
 
+def argument(word: object) -> str:
+    """One word of a command line that is shown, as a shell takes it: in one line, and without what nobody would see."""
+    return quote(visible(str(word)).replace("\n", " "))
+
+
 def in_database(db: str) -> str:
     """What a command line ends with so that it reads this record; nothing where it is the default one."""
-    return "" if db == "runs.db" else f" --db {quote(db)}"
+    return "" if db == "runs.db" else f" --db {argument(db)}"
 
 
 PLURALS = {"canary": "canaries", "pass": "passes"}

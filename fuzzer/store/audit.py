@@ -1,10 +1,11 @@
 """Has anybody changed runs.db since it was written? Every row is hashed again, in the order of its run's chain.
 
 Found: an edited, deleted, reordered or slipped-in row, a link that is gone, a sealed run or its end that is gone
-although a later seal names it; a run that goes on after it was done; runs in another order (`store.order`); a table,
-view, trigger or index of ours that is gone or another one, and one on ours that is a stranger's (`store.shape`). Not
-found without a copy of a head (`expect`): the last seal of all cut off, or everything written anew; and rows cut off a
-run that was never sealed. An unsealed run is no problem: its process was killed, or is still at work.
+although a later seal names it; a run that goes on after it was done, or is named as ctxfuzz names none; runs in another
+order (`store.order`); a table, view, trigger or index of ours that is gone or another one, and one on ours that is a
+stranger's (`store.shape`). Not found without a copy of a head (`expect`): the last seal of all cut off, or everything
+written anew; and rows cut off a run that was never sealed. An unsealed run is no problem: its process was killed, or is
+still at work.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from fuzzer.store import connect
 from fuzzer.store.chain import GENESIS, link
+from fuzzer.store.clock import is_run_id
 from fuzzer.store.errors import ILLEGIBLE, troubles_told
 from fuzzer.store.order import misplaced
 from fuzzer.store.rows import is_text
@@ -96,6 +98,14 @@ def audit(path: Path, expect: str | None = None) -> Audit:
     return found
 
 
+def audit_run(db: Database, run: str) -> AuditProblem | None:
+    """The first thing that is wrong with the rows of one run, inside the transaction that is open: what it says is not
+    to be taken for what was recorded. Other runs, and its place among them, are not looked at.
+    """
+    tables = {name: _Rows(db, name, run) for name in LINKED}
+    return _check_run(run, _Rows(db, "chain", run), tables, Audit(), {}) or _misnamed(run)
+
+
 def _of_file(path: Path, damage: Future[list[str]]) -> Audit:
     """What the chains say; of a damaged file, only that it is one, and what is strange in it."""
     found = Audit()
@@ -134,7 +144,7 @@ def _check_chains(db: Database, found: Audit) -> None:
         run := min((rows.run for rows in (links, *tables.values()) if rows.run is not None), default=None)
     ) is not None:
         found.runs += 1
-        problem = _check_run(run, links, tables, found, named)
+        problem = _check_run(run, links, tables, found, named) or _misnamed(run)
         if problem is not None:
             found.problems.append(problem)
         for rows in (links, *tables.values()):
@@ -144,6 +154,10 @@ def _check_chains(db: Database, found: Audit) -> None:
         if head not in found.heads:
             what = f"it names a sealed run whose head was {head}: that run, or its end, is gone"
             found.problems.append(AuditProblem(run, position, what))
+
+
+def _misnamed(run: str) -> AuditProblem | None:
+    return None if is_run_id(run) else AuditProblem(run, 0, "ctxfuzz names no run so")
 
 
 def _check_run(
@@ -191,7 +205,8 @@ def _heads(named: str) -> list[str]:
 
 
 class _Rows:
-    """The rows of one table by run and position, without generated columns; `run` and `position` are the next one's.
+    """The rows of one table, or of one run in it, by run and position, without generated columns; `run` and `position`
+    are the next one's.
 
     `run` is None where no row is left. Plain attributes, and raw tuples: an audit asks for them once a row.
     """
@@ -201,12 +216,13 @@ class _Rows:
     run: str | None
     position: int
 
-    def __init__(self, db: Database, table: str) -> None:
+    def __init__(self, db: Database, table: str, only: str | None = None) -> None:
         self.columns = stored_columns(db, table)
         cursor = db.conn.cursor()
         cursor.row_factory = None
-        chosen = f"SELECT {', '.join(self.columns)} FROM {table} ORDER BY run, position"  # noqa: S608  (our own names)
-        self._rows: Iterator[Row] = cursor.execute(chosen)
+        which, values = ("", ()) if only is None else ("WHERE run = ?", (only,))
+        chosen = f"SELECT {', '.join(self.columns)} FROM {table} {which} ORDER BY run, position"  # noqa: S608  (our own)
+        self._rows: Iterator[Row] = cursor.execute(chosen, values)
         self._next = END
         self.take()
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from datetime import UTC, datetime
 
 _DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's: nothing that is read as something else, sorts as it counts
+_RUN_ID = re.compile(f"[{_DIGITS}]{{12}}")
 
 
 def utc_text(moment: datetime) -> str:
@@ -22,3 +24,8 @@ def new_run_id() -> str:
     moment = int(datetime.now(UTC).timestamp() * 1000)
     stamp = "".join(_DIGITS[moment >> shift & 31] for shift in range(40, -1, -5))
     return stamp + "".join(secrets.choice(_DIGITS) for _ in range(3))
+
+
+def is_run_id(name: object) -> bool:
+    """Is it an id as `new_run_id` gives them? Any other one was made by somebody else, for whoever reads it."""
+    return isinstance(name, str) and _RUN_ID.fullmatch(name) is not None

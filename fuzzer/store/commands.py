@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Final
 
 from fuzzer.store import httpwords
 from fuzzer.store.shellwords import commands
+from fuzzer.store.spans import apart
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from fuzzer.store.shellwords import Span, Word
+    from fuzzer.store.shellwords import Word
+    from fuzzer.store.spans import Span
 
 DEEPEST: Final = 4  # quotes within quotes
 
@@ -87,13 +89,7 @@ def spans(command: str) -> list[Span]:
         if not meant:
             break
         variables |= meant
-    apart: list[Span] = []
-    for start, end in (span for span in found if _is_told(command, *span)):
-        if apart and start < apart[-1][1]:
-            apart[-1] = (apart[-1][0], max(end, apart[-1][1]))
-        else:
-            apart.append((start, end))
-    return apart
+    return apart(span for span in found if _is_told(command, *span))
 
 
 def _referred_to(value: str) -> Iterator[str]:

@@ -6,6 +6,8 @@ import sqlite3
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Never
 
+from fuzzer.store.clock import is_run_id
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -25,6 +27,10 @@ class NothingRecorded(StoreError):
 
 class Unreadable(StoreError):
     """A row says what no ctxfuzz can mean: it is no JSON, or not what its column holds."""
+
+
+class Changed(StoreError):
+    """A run is not as it was written, so nothing is decided or sent by what it says."""
 
 
 class TargetLocked(StoreError):
@@ -78,7 +84,7 @@ def legible(path: Path, run: str) -> Iterator[None]:
     try:
         yield
     except (Unreadable, *ILLEGIBLE) as error:
+        export = f", `ctxfuzz export {run}` writes its rows as they are" if is_run_id(run) else ""
         raise Unreadable(
-            f"Run {run} of {path} cannot be read ({error}). `ctxfuzz audit` says whether anybody changed it, "
-            f"`ctxfuzz export {run}` writes its rows as they are."
+            f"Run {run} of {path} cannot be read ({error}). `ctxfuzz audit` says whether anybody changed it{export}."
         ) from error

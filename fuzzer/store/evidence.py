@@ -11,6 +11,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final
 
 from fuzzer.store import codec
+from fuzzer.store.masking import masked_words
 from targets.base import Reply
 from targets.scrape import Scrape, restarted, went_on
 
@@ -70,8 +71,8 @@ def _reply(reply: Reply) -> dict[str, Any]:
 
 
 def _said(text: str) -> str:
-    """The server's words, bounded, without what it repeats of ours."""
-    return _IDS.sub("[ids]", _ECHO.sub(r'"\1": [left out]', text))[:TEXT_CHARS]
+    """The server's words, bounded, without what it repeats of ours, and without what it names as a secret."""
+    return masked_words(_IDS.sub("[ids]", _ECHO.sub(r'"\1": [left out]', text)))[:TEXT_CHARS]
 
 
 def _spans(polls: Sequence[Health]) -> list[dict[str, Any]]:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import groupby
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from fuzzer.model import FAIL_ON_DEFAULT, Outcome, Side, side_of
 from fuzzer.observation import Observation
-from fuzzer.store import codec
-from fuzzer.store.audit import audit
-from fuzzer.store.errors import ILLEGIBLE, Unreadable, legible, raised
-from fuzzer.store.listing import Listing
-from fuzzer.store.lock import target_key
-from fuzzer.store.records import Death, Failure, Intent
-from fuzzer.store.rows import after_revival, death_of, intent_of, observation_of, whole
+from fuzzer.store.audit import audit, audit_run
+from fuzzer.store.errors import ILLEGIBLE, Changed, Unreadable, legible, raised
+from fuzzer.store.known import Known
+from fuzzer.store.records import Death, Intent
+from fuzzer.store.rows import as_it_ended, death_of, grouped, intent_of, observation_of, whole
 from fuzzer.store.schema import LINKED, stored_columns
 
 if TYPE_CHECKING:
@@ -24,6 +22,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from fuzzer.store.chain import Value
+    from fuzzer.store.records import Run
 
     Link = tuple[int, str, dict[str, Value], str]
 
@@ -31,7 +30,7 @@ T = TypeVar("T")
 _MISREAD = (*ILLEGIBLE, LookupError, AttributeError, ArithmeticError)  # what misplaced values lead to
 
 
-class History(Listing):
+class History(Known):
     """runs.db, for reading: the runs, and all that is recorded of each. Raises Unreadable where rows cannot be read.
 
     So does leaving it by an error, where the record is not as it was written: else the error is a bug of ours.
@@ -47,6 +46,30 @@ class History(Listing):
                 f"({wrong}). `ctxfuzz audit` tells all of it."
             ) from error
 
+    def trusted(self, name: str) -> Run:
+        """The run that is `named` so, for whoever acts on what it says: each of its rows is hashed again first.
+
+        Raises NoSuchRun, Changed where a row is not as it was written, and Unreadable.
+        """
+        run = self.named(name)
+        with self._told(), legible(self.path, run), self._moment():
+            wrong = audit_run(self._db, run)
+        if wrong is not None:
+            raise Changed(
+                f"{self.path} is not as it was written ({wrong}), so what that run says is not what was recorded. "
+                f"`ctxfuzz audit` tells all of it; go on with a copy that nobody changed, or make a new run."
+            )
+        return self.get(run)
+
+    @contextmanager
+    def _moment(self) -> Iterator[None]:
+        """All that is read inside is of one moment of a record that may be growing."""
+        self._db.conn.execute("BEGIN")
+        try:
+            yield
+        finally:
+            self._db.conn.rollback()
+
     def observations(self, run: str) -> list[Observation]:
         """What each answered probe showed, in order, exactly as it was recorded; with its revival, if that is known,
         and marked where a later session went on after it.
@@ -59,15 +82,13 @@ class History(Listing):
             """,
             observation_of,
         )
-        seen = {one.seq: one for one in observed}
-        waits = "SELECT * FROM revivals WHERE run = ? AND seq IS NOT NULL ORDER BY position"
-        for row in self._read(run, waits, dict):
-            if (before := seen.get(row["seq"])) is not None:
-                seen[row["seq"]] = after_revival(before, row)
-        for death in self.deaths(run):
-            hung = None if death.seq is None else seen.get(death.seq)
-            if hung is not None and hung.ends_late:
-                seen[hung.seq] = hung.ended_by(death.signature)
+        rows = self._read(run, "SELECT * FROM revivals WHERE run = ? AND seq IS NOT NULL ORDER BY position", dict)
+        waits = grouped(rows, itemgetter("seq"))
+        deaths = grouped(self.deaths(run), attrgetter("seq"))
+        seen = {
+            one.seq: as_it_ended(one, waits.get(one.seq, []), (each.signature for each in deaths.get(one.seq, [])))
+            for one in observed
+        }
         for seq in self._resumed_after(run):
             seen[seq] = replace(seen[seq], resumed_after=True)
         return list(seen.values())
@@ -157,35 +178,3 @@ class History(Listing):
         if not found:
             raise ValueError(f"its row in {kind} is gone")
         return dict(whole(found[0]))
-
-    def known_failures(
-        self, url: str, model: str, engine_version: str | None, fail_on: frozenset[Outcome] = FAIL_ON_DEFAULT
-    ) -> list[Failure]:
-        """Failures of this very build at this very target, shortest first; none where the version is not known.
-
-        Conditions (output, content, cache, ...) may differ: they are in each observation's spec. What cannot be read is
-        left out.
-        """
-        rows = self._rows(
-            """
-            SELECT o.run, r.url, o.at_utc, o.seq, o.observation_json, p.spec_json
-            FROM runs r JOIN outcomes o USING (run) JOIN probes p USING (run, seq)
-            WHERE r.model = ? AND r.engine_version = ?
-              AND CASE WHEN json_valid(o.observation_json) THEN o.outcome END IN (SELECT value FROM json_each(?))
-            """,
-            model,
-            engine_version,
-            codec.dumps([outcome for outcome in Outcome if side_of(outcome, fail_on) is Side.BAD]),
-        )
-        target = target_key(url)
-        found = [failure for row in rows if (failure := self._failure(row, target)) is not None]
-        return sorted(found, key=lambda failure: failure.observation.length)
-
-    def _failure(self, row: sqlite3.Row, target: str) -> Failure | None:
-        """None of another target, and where it cannot be read."""
-        try:
-            if target_key(whole(row)["url"]) == target:
-                return Failure(row["run"], row["at_utc"], observation_of(row))
-        except ILLEGIBLE:
-            pass
-        return None

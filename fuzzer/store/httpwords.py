@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fuzzer.store.shellwords import Span, Word
+    from fuzzer.store.shellwords import Word
+    from fuzzer.store.spans import Span
 
 _HEADER_NEXT: Final = re.compile(r"-[a-zS]*H|--(?:proxy-)?header")
 _HEADER_HERE: Final = re.compile(r"(?:-[a-zS]*H|--(?:proxy-)?header=)(?=[\w.$-]+:)")
@@ -34,7 +35,7 @@ _PLAIN_NAME: Final = re.compile(
 )
 _PLAIN_VALUE: Final = re.compile(r"\d{0,3}|true|false|yes|no|on|off", re.IGNORECASE)
 _TELLING: Final = re.compile(
-    r"secret|token(?!iz|s)|key|auth(?!or)|cookie|vault|private|(?<!by)pass|pwd|cred|session|sig(?!nal)"
+    r"secret|token(?!iz|s)|key|auth(?!or(?!iz))|cookie|vault|private|(?<!by)pass|pwd|cred|session|sig(?!nal)"
     r"|(?<![a-z])(?:pin|otp|code|tenant)(?![a-z])",
     re.IGNORECASE,
 )
@@ -125,7 +126,7 @@ def hooks(text: str) -> Iterator[Span]:
             yield hook.span(1)
     for drawn in (drawn for url in _URL.finditer(text) for drawn in _DRAWN.finditer(text, *url.span())):
         of_hook, other = drawn.groups(default="")
-        if not _are_words(of_hook) or any(map(_is_mixed, other.split("_"))):
+        if not _are_words(of_hook) or any(map(is_mixed, other.split("_"))):
             yield drawn.span(drawn.lastindex or 0)
 
 
@@ -141,12 +142,14 @@ def _are_words(text: str) -> bool:
 
 def _is_harmless(name: str, value: str) -> bool:
     """Is the name known to hold no secret, and was no part of the value drawn at random?"""
-    return name.lower() in _HARMLESS and not any(map(_is_drawn, _PARTS.findall(value)))
+    return name.lower() in _HARMLESS and not any(map(is_drawn, _PARTS.findall(value)))
 
 
-def _is_drawn(part: str) -> bool:
+def is_drawn(part: str) -> bool:
+    """Was it drawn at random, and is no word, number or name of a build?"""
     return not (part.isalpha() or part.isdigit() or _WORD.fullmatch(part))
 
 
-def _is_mixed(part: str) -> bool:
+def is_mixed(part: str) -> bool:
+    """Is it longer, and more mixed, than any part of a model's name?"""
     return len(part) >= _LONG and all(re.search(kind, part) for kind in ("[a-z]", "[A-Z]", "[0-9]"))

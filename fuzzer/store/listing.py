@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from fuzzer.finding import Finding
 from fuzzer.store import codec, connect
-from fuzzer.store.clock import utc_text
+from fuzzer.store.clock import is_run_id, utc_text
 from fuzzer.store.errors import ILLEGIBLE, NoSuchRun, Unreadable, legible, troubles_told
 from fuzzer.store.lock import holder
 from fuzzer.store.records import Run, Seal, Status
@@ -137,8 +137,11 @@ class Listing:
         return [self._run(row) for row in self._rows(_RUNS + tail, *values, **named)]
 
     def _run(self, row: sqlite3.Row) -> Run:
+        """Raises ValueError where it cannot be read, or is named as no run is: a name goes into command lines."""
+        if not is_run_id(whole(row)["run"]):
+            raise ValueError("ctxfuzz names no run so")
         return Run(
-            run=whole(row)["run"],
+            run=row["run"],
             record=record_of(row),
             started_utc=row["started_utc"],
             user=row["user"],

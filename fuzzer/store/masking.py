@@ -1,19 +1,24 @@
 """What in a command line or a text is a secret? It is masked before anything is stored.
 
-By place: the values of `--api-key` and `--header`, the userinfo of a URL, tokens in its query, `Bearer ...`, and what
-`fuzzer.store.commands` finds in a command. And by value (`Secrets`): a secret that is known is masked wherever it turns
-up, also in what a server echoes. What is masked stays what it was, but for its words: no number and no truth value is
-touched, JSON is masked before it is written out, and a secret that might be a name by chance (`ollama`) hides no name.
+By place: the values of `--api-key` and `--header`, what `addresses` finds in a URL, `commands` in a command of the
+user's and `foreign` in what others wrote, `Bearer ...`. By form: what is `issued`. And by value (`Secrets`): a secret
+that is known is masked wherever it turns up, also in what a server echoes. What is masked stays what it was, but for
+its words: no number and no truth value is touched, JSON is masked before it is written out, and a secret that might be
+a name by chance (`ollama`) hides no name.
 """
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
+from fuzzer.store.addresses import secrets_of_url
 from fuzzer.store.commands import secrets_of_command, spans
+from fuzzer.store.foreign import secrets_of_text
 from fuzzer.store.httpwords import are_plain
+from fuzzer.store.issued import issued
+from fuzzer.store.spans import replaced
 from fuzzer.store.spelling import Spellings
 from targets.base import Fault
 
@@ -27,12 +32,9 @@ PATHS = frozenset({"content", "contents", "tokenizer", "engine_log", "junit", "f
 
 _SHORTEST = 6  # characters; a shorter "secret" (x, none) is in every text by chance
 _URL = re.compile(r"[a-z][a-z0-9+.-]{0,30}://[^\s\"'<>]+", re.IGNORECASE)
-_BEARER = re.compile(r"\b(bearer|basic)\s+[\w.~+/=-]{8,}", re.IGNORECASE)
-_SECRET_NAME = re.compile(
-    r"key|token|secret|passw|auth|sig(?!nal)|credential|(?<![a-z])(?:code|otp|pin)(?![a-z])", re.IGNORECASE
-)
+# `Bearer authentication`, `basic initialization` are words of a log.
+_BEARER = re.compile(r"\b(bearer|basic)\s+(?!(?-i:[A-Za-z]?[a-z]+)(?![\w~+/=-]))[\w.~+/=-]{8,}", re.IGNORECASE)
 _FLAGS = frozenset({"--api-key", "--header"} | {f"--{name.replace('_', '-')}" for name in COMMANDS})
-_PAIR = re.compile(r"([^&=]+)=([^&]*)")
 # Members and columns that hold what somebody said, be it one word only; and names, be there blanks in them.
 _SAID = frozenset(
     {"reason", "next_step", "signature", "text", "detail", "excerpt", "fault_text", "message", "code", "type"}
@@ -73,33 +75,17 @@ def _masked_value(flag: str, value: str) -> str:
 
 def masked_command(command: str) -> str:
     """A command of the user's that may be shown, and is never to be run."""
-    parts, at = [], 0
-    for start, end in spans(command):
-        parts += [command[at:start], MASK]
-        at = end
-    shown = "".join([*parts, command[at:]])
+    shown = replaced(command, spans(command), MASK)
     return masked_text(Secrets(secrets_of_command(command)).out_of(shown))  # it may say one again elsewhere
 
 
 def masked_url(url: str) -> str:
-    """The URL without userinfo and without the values of query parameters that name a secret."""
+    """The URL without what in it is a secret; what chooses the engine that is asked stays."""
     try:
-        parts = urlsplit(url)
+        urlsplit(url)
     except ValueError:
         return MASK
-    place = parts.netloc
-    if "@" in place:
-        place = f"{MASK}@{place.rpartition('@')[2]}"
-    return urlunsplit(parts._replace(netloc=place, query=_PAIR.sub(_masked_pair, parts.query)))
-
-
-def names_a_secret(name: str) -> bool:
-    """Does a query parameter of this name hold a secret?"""
-    return _SECRET_NAME.search(name) is not None
-
-
-def _masked_pair(pair: re.Match[str]) -> str:
-    return f"{pair[1]}={MASK}" if names_a_secret(pair[1]) else pair[0]
+    return replaced(url, secrets_of_url(url), MASK)
 
 
 def masked_urls(text: str) -> str:
@@ -109,7 +95,15 @@ def masked_urls(text: str) -> str:
 
 def masked_text(text: str) -> str:
     """Any text, its URLs and credentials masked."""
-    return _BEARER.sub(rf"\1 {MASK}", masked_urls(text))
+    shown = masked_urls(text)
+    shown = replaced(shown, issued(shown), MASK)
+    return _BEARER.sub(rf"\1 {MASK}", shown)
+
+
+def masked_words(text: str) -> str:
+    """Any text that others wrote, a log or an error: masked likewise, and what they name as secrets too."""
+    shown = masked_text(text)
+    return masked_text(replaced(shown, secrets_of_text(shown), MASK))
 
 
 def masked_json(value: object, masked: Callable[[str], str] = masked_text) -> object:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from fuzzer.model import Corroboration, ProbeSpec
 from fuzzer.observation import Observation
@@ -14,9 +14,12 @@ from fuzzer.store.records import Death, Intent, RunRecord
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 _OBJECT = dict[str, object]
+
+R = TypeVar("R")
+K = TypeVar("K")
 
 
 def whole(row: sqlite3.Row) -> sqlite3.Row:
@@ -83,3 +86,21 @@ def after_revival(before: Observation, row: Mapping[str, Any]) -> Observation:
         cost_s=before.cost_s if row["cost_s"] is None else row["cost_s"],
         canaries=before.canaries if row["canaries"] is None else row["canaries"],
     )
+
+
+def as_it_ended(before: Observation, waits: Iterable[Mapping[str, Any]], deaths: Iterable[str]) -> Observation:
+    """What was seen, with all that was learnt of it later: rows of revivals, and signatures of deaths, in order."""
+    seen = before
+    for row in waits:
+        seen = after_revival(seen, row)
+    for signature in deaths:
+        seen = seen.ended_by(signature) if seen.ends_late else seen
+    return seen
+
+
+def grouped(rows: Iterable[R], key: Callable[[R], K]) -> dict[K, list[R]]:
+    """The rows of each key, in their order."""
+    groups: dict[K, list[R]] = {}
+    for row in rows:
+        groups.setdefault(key(row), []).append(row)
+    return groups

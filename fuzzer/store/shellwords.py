@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-Span = tuple[int, int]  # from where to where in a text
-
 # Each piece begins where the last one ended and never has to give anything back: that makes it linear.
 _PIECE: Final = re.compile(
     r"""(?P<space>[^\S\n]+)|(?P<operator>[;|&()<>\n`]+)|'(?P<single>[^']*)'?|"(?P<double>(?:\\.|[^"\\])*)"?"""

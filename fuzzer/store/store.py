@@ -16,7 +16,7 @@ from fuzzer.store.errors import StoreError
 from fuzzer.store.history import History
 from fuzzer.store.links import Links
 from fuzzer.store.lock import Held, target_lock
-from fuzzer.store.masking import Secrets, masked_argv, masked_json, masked_text, masked_url
+from fuzzer.store.masking import Secrets, masked_argv, masked_json, masked_text, masked_url, masked_words
 from fuzzer.store.merge import Merged, take_runs
 from fuzzer.store.records import RunRecord
 
@@ -96,7 +96,7 @@ class Store(Links):
                 plan=record.plan,
                 question_json=masked_json(codec.encode(record.question)),
                 settings_json=masked_json(codec.encode({**record.settings, **order.begun_after(self._db)})),
-                **_who(),
+                **who(),
             )
         self._name_holder(run)
         return run
@@ -105,7 +105,7 @@ class Store(Links):
         """A run that was interrupted, halted or killed goes on. Raises StoreError where it is done."""
         if self.get(run).status == "done":
             raise StoreError(f"Run {run} has ended: there is nothing to go on with. See it: ctxfuzz show {run}")
-        self._append("resumes", run, at_s=at_s, argv_json=masked_argv(argv), **_who())
+        self._append("resumes", run, at_s=at_s, argv_json=masked_argv(argv), **who())
         self._name_holder(run)
 
     def intend(self, run: str, intent: Intent) -> None:
@@ -170,7 +170,9 @@ class Store(Links):
     def health(self, run: str, health: Health, *, at_s: float) -> None:
         """Health changed to this. Tell only the changes."""
         fault = None if health.fault is None else health.fault.value
-        self._append("health_events", run, at_s=at_s, status=health.status, fault=fault, detail=health.detail)
+        self._append(
+            "health_events", run, at_s=at_s, status=health.status, fault=fault, detail=masked_words(health.detail)
+        )
 
     def death(
         self,
@@ -189,13 +191,13 @@ class Store(Links):
             at_s=at_s,
             seq=seq,
             corroboration=corroboration.value,
-            signature=signature,
-            last_words=last_words[-LAST_WORDS_CHARS:],
+            signature=masked_words(signature),
+            last_words=masked_words(last_words)[-LAST_WORDS_CHARS:],
         )
 
     def note(self, run: str, text: str, *, at_s: float, level: str = "info", hint: str = "") -> None:
         """Something that the reader must know."""
-        self._append("notes", run, at_s=at_s, level=level, text=masked_text(text), hint=hint)
+        self._append("notes", run, at_s=at_s, level=level, text=masked_text(text), hint=masked_text(hint))
 
     def finish(
         self, run: str, finding: Finding | None, status: Ending, *, at_s: float, heads: Sequence[str] = ()
@@ -236,7 +238,8 @@ class Store(Links):
             self._held.name(run)
 
 
-def _who() -> dict[str, str]:
+def who() -> dict[str, str]:
+    """Who records, and where: `user`, `host` and `ctxfuzz_version`, as a run's row has them."""
     try:
         user = pwd.getpwuid(os.getuid()).pw_name
     except KeyError:  # a container's uid without a name

@@ -46,8 +46,9 @@ def test_the_edge_is_exact_and_both_sides_of_it_are_true(llama: Engine, tmp_path
     code, found, said = ctxfuzz(tmp_path, *asked, *watched, within_s=240)
     assert (found["last_good"], found["first_bad"]) == (LAST_GOOD, LAST_GOOD + 1), said
     assert (code, found["finding"]) == (0, "death")
-    # The drafter's tokens may be left below last_good, where nothing settled that they do not move the edge.
-    assert LAST_GOOD - 64 <= found["recommended_max_model_len"] <= LAST_GOOD
+    # The drafter's tokens may be left below last_good, where nothing settled that they do not move the edge; and the
+    # engine would round up what is no multiple of its step.
+    assert found["recommended_max_model_len"] in {LAST_GOOD, LAST_GOOD - 256}
     assert found["deaths"] == llama.deaths >= 2
     assert set(llama.exits) == {-signal.SIGABRT}
     assert ["GGML_ASSERT" in words for words in found["death_signatures"]] == [True]

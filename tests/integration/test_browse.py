@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -84,9 +85,28 @@ def test_it_takes_its_server_along_when_it_is_told_to_end(tmp_path: Path) -> Non
         url = serves_at(process)
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=30)
-    assert process.returncode == 128 + signal.SIGTERM
+    assert process.returncode == 130
     with pytest.raises(httpx.ConnectError):
         httpx.get(url, trust_env=False)
+
+
+def test_a_port_that_is_taken_is_a_usage_fault_as_it_is_everywhere(tmp_path: Path) -> None:
+    record(tmp_path / "runs.db")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        done = CliRunner().invoke(main, ["browse", "--db", str(tmp_path / "runs.db"), "--port", str(port)])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert f"127.0.0.1:{port} cannot be listened on: Address already in use" in done.stderr
+
+
+def test_no_exit_code_of_datasette_is_taken_for_one_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    record(tmp_path / "runs.db")
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    done = CliRunner().invoke(main, ["browse", "--db", str(tmp_path / "runs.db"), "--port", "0"])
+    assert done.exit_code == 2
+    assert "Datasette did not serve (it left with 1)" in done.stderr
 
 
 def test_every_table_is_described(tmp_path: Path) -> None:

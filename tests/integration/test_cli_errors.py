@@ -179,6 +179,18 @@ async def test_a_run_is_not_gone_on_with_without_the_command_that_its_record_doe
     assert "Nobody listens" in none[1]
 
 
+async def test_a_run_goes_on_with_its_url_also_where_an_older_version_masked_more_of_it(tmp_path: Path) -> None:
+    url = "http://127.0.0.1:9/v1?tokenizer"
+    question = BisectQuestion(lo=10, hi=11).to_json()
+    with Store.open(tmp_path / "runs.db") as store:
+        began = RunRecord("probe", (), url, "m", "vllm", "probe", question=question, settings={"url": f"{url}=***"})
+        store.finish(store.begin(began), None, "interrupted", at_s=1.0)
+    same = await refused(tmp_path, "resume", "last", "--url", f"{url}=mistral")
+    other = await refused(tmp_path, "resume", "last", "--url", f"{url}=mistral&backend=canary")
+    assert (same[0], other[0]) == (4, 2)
+    assert "was begun with another --url" in other[1]
+
+
 @pytest.fixture
 def recorded(tmp_path: Path) -> Path:
     """A database with one finished run; its engine's last words are not fit to be shown."""

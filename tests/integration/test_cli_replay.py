@@ -18,7 +18,7 @@ from fuzzer.store import History, audit
 from targets.sim import running
 from targets.sim.world import World
 from tests.integration.playing import play
-from tests.integration.tampering import unguarded
+from tests.integration.tampering import forged
 
 pytestmark = pytest.mark.anyio
 
@@ -94,7 +94,7 @@ async def test_what_does_not_repeat_is_bad_news(died: str, tmp_path: Path) -> No
 
 
 async def test_what_told_nothing_then_cannot_be_compared(died: str, tmp_path: Path) -> None:
-    with unguarded(tmp_path / "runs.db") as other:
+    with forged(tmp_path / "runs.db") as other:
         told_nothing = "json_set(observation_json, '$.outcome', 'abandoned', '$.deaths', 0)"
         other.execute(f"UPDATE outcomes SET observation_json = {told_nothing} WHERE seq = ?", (died.partition(":")[2],))
     async with running(World.from_dict(WELL)) as simulation:
@@ -113,7 +113,7 @@ async def test_to_another_model_nothing_is_sent(died: str, tmp_path: Path) -> No
 
 
 async def test_other_bytes_are_not_sent(died: str, tmp_path: Path) -> None:
-    with unguarded(tmp_path / "runs.db") as other:
+    with forged(tmp_path / "runs.db") as other:
         other.execute("UPDATE probes SET body_sha256 = ?", ("0" * 64,))
     async with running(World.from_dict(SMALL)) as simulation:
         done = await quick(tmp_path, "replay", died, "--url", simulation.url)

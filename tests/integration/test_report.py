@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import re
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 from click.testing import CliRunner, Result
+from markdown_it import MarkdownIt
 
 from fuzzer.cli import main
 from fuzzer.finding import Finding, FindingKind
@@ -38,6 +40,24 @@ class Page(HTMLParser):
     @property
     def text(self) -> str:
         return " ".join(" ".join(self.texts).split())
+
+
+BLOCKS = {
+    *("heading_open", "heading_close", "paragraph_open", "paragraph_close", "inline", "code_block"),
+    *("bullet_list_open", "bullet_list_close", "list_item_open", "list_item_close"),
+    *(f"{part}_{end}" for part in ("table", "thead", "tbody", "tr", "th", "td") for end in ("open", "close")),
+}
+
+
+def is_inert_markdown(text: str) -> None:
+    """As a parser of CommonMark sees it: the sections of a report, and in them tables, lists, code and text alone."""
+    tokens = MarkdownIt("commonmark").enable("table").parse(text)
+    assert {token.type for token in tokens} <= BLOCKS
+    assert {child.type for token in tokens for child in token.children or ()} <= {"text", "text_special"}
+    headings = [after.content for token, after in pairwise(tokens) if token.type == "heading_open"]
+    assert headings[1:] == ["Probes", "Deaths", "Conditions", "Environment", "Check it"]
+    outside = [line for line in text.splitlines() if not line.startswith("    ")]
+    assert not any("www." in line for line in outside), "GitHub makes a link of it"
 
 
 @pytest.fixture
@@ -117,14 +137,20 @@ def test_a_run_without_an_edge_has_a_page_too(db: Path) -> None:
     assert "Nothing fails up to 300 prompt tokens" in Page(report(db).stdout).text
 
 
-def test_markdown_has_no_markup_of_a_server(db: Path) -> None:
-    record(db)
+MARKUP = f"{HOSTILE} ![i](http://e.example/i) **b** [c](javascript:alert(1)) # h www.e.example"
+LOG = "\n".join([MARKUP, "", f"# {MARKUP}", f"    {MARKUP}", "```", f"- {MARKUP}", "---", "</pre>"])
+
+
+@pytest.mark.parametrize("words", [HOSTILE, MARKUP, LOG, f"\n\n{LOG}"])
+def test_markdown_has_no_markup_of_a_server(db: Path, words: str) -> None:
+    record(db, words=words, model=words)
     text = report(db, "--format", "md").stdout
-    told = [line for line in text.splitlines() if "alert" in line]
-    assert told
-    for line in told:
-        if not line.startswith("      "):  # in a code block everything is text
-            assert not re.search(r"(?<!\\)[<>`]", line)
+    is_inert_markdown(text)
+    log = [
+        token.content for token in MarkdownIt("commonmark").enable("table").parse(text) if token.type == "code_block"
+    ]
+    assert log[0].startswith("line one\n")
+    assert log[0].count("<script>alert(1)</script>") == words.count("<script>")
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {3, 8}
 

@@ -16,7 +16,7 @@ from fuzzer.cli.memory import remembered
 from fuzzer.errors import AnotherEngine, Interrupted, UsageFault
 from fuzzer.finding import Finding, FindingKind, Halt
 from fuzzer.journal import STARTS, StoreJournal, deaths_before_probes, last_seen_engine, settle
-from fuzzer.model import FAIL_ON_DEFAULT, Corroboration, Outcome, ProbeSpec, Role
+from fuzzer.model import Corroboration, Outcome, ProbeSpec, Role
 from fuzzer.observation import Observation
 from fuzzer.plans.bisect import BisectQuestion, bisect, next_step
 from fuzzer.plans.ledger import Ledger
@@ -247,8 +247,7 @@ async def test_a_window_that_was_fitted_to_memory_anew_is_the_same_engines(
 
 def recall(db: Path, question: BisectQuestion) -> BisectQuestion:
     survey = SimpleNamespace(model="m", version="0.32.0")
-    flags = SimpleNamespace(db=db, fail_on=FAIL_ON_DEFAULT)
-    session = SimpleNamespace(flags=flags, target=SimpleNamespace(url=URL), survey=survey)
+    session = SimpleNamespace(flags=CommonFlags(url=URL, db=db), target=SimpleNamespace(url=URL), survey=survey)
     return remembered(cast("Session", session), question)[0]
 
 
@@ -282,15 +281,16 @@ def test_what_was_seen_under_other_conditions_is_not_trusted(db: Path, other: di
 
 
 @pytest.mark.parametrize(
-    "finding",
+    ("finding", "known_bad"),
     [
-        replace(FOUND, kind=FindingKind.NOT_LENGTH, halt=Halt.NOT_LENGTH),
-        replace(FOUND, kind=FindingKind.INCONCLUSIVE, halt=Halt.TIME),
+        (replace(FOUND, kind=FindingKind.NOT_LENGTH, halt=Halt.NOT_LENGTH), ()),
+        (replace(FOUND, kind=FindingKind.INCONCLUSIVE, halt=Halt.TIME), (50_000,)),
     ],
 )
-def test_what_came_to_no_answer_is_not_trusted(db: Path, finding: Finding) -> None:
+def test_what_came_to_no_answer_is_not_trusted(db: Path, finding: Finding, known_bad: tuple[int, ...]) -> None:
+    """But a death is one, whatever its run came to."""
     conclude(db, finding)
-    assert recall(db, QUESTION) == QUESTION
+    assert recall(db, QUESTION) == replace(QUESTION, known_bad=known_bad)
 
 
 def test_ground_on_which_another_run_saw_a_death_is_not_known(db: Path) -> None:

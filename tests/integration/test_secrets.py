@@ -129,7 +129,7 @@ async def test_no_artefact_of_a_run_holds_a_secret(tmp_path: Path) -> None:
             await ctxfuzz(tmp_path, "probe", "300", "--url", url, *told, "--json", "--output-tokens", "4"),
             await ctxfuzz(tmp_path, "inspect", "--url", url, *told, "--dry-run"),
             await ctxfuzz(tmp_path, "probe", "300", "--url", url.replace("/v1", "/nowhere"), *told),
-            await ctxfuzz(tmp_path, "body", "last:2", *access, "-o", "body.json"),
+            await ctxfuzz(tmp_path, "body", "last:2", "--url", url, *access, "-o", "body.json"),
             await ctxfuzz(tmp_path, "config", "--url", url, *told),
         ]
     assert any(KEY.encode() in head or BEARER.encode() in head for head in stage.heads), "they do reach their server"

@@ -36,7 +36,7 @@ OF_SAME = "--control --lengths --cap --eval --eval-control"
 OF_CAPACITY = "--control --target --url --health-url --metrics-url --model --api-key --header --cacert --insecure "
 OF_CAPACITY += "--engine --db --json -v --verbose -q --quiet"
 OF_RESUME = """
---url --health-url --metrics-url --api-key --header --cacert --insecure --on-death --engine-log-cmd
+--target --url --health-url --metrics-url --api-key --header --cacert --insecure --on-death --engine-log-cmd
 --db --json -v --verbose -q --quiet
 """
 
@@ -139,7 +139,8 @@ def test_a_record_keeps_what_is_asked_and_no_secret_and_gives_it_back() -> None:
     assert "sk-secret" not in kept
     assert "hunter2" not in kept
     settings: dict[str, Any] = json.loads(kept)
-    again = CommonFlags(url="", db=Path("other.db"), api_key="sk-new", json=True).restored(settings)
+    said = {"api_key": "sk-new", "headers": (("x-token", "new"),)}
+    again = CommonFlags(url="", db=Path("other.db"), json=True, **said).restored(settings)  # type: ignore[arg-type]
     assert again.settings() == began.settings()
     assert (again.db, again.api_key, again.json) == (Path("other.db"), "sk-new", True)
 

@@ -158,3 +158,31 @@ def test_a_command_that_is_none_is_refused(tmp_path: Path, monkeypatch: pytest.M
     outcome = said("config", "bisekt")
     assert outcome.exit_code == 2
     assert "no command 'bisekt'" in outcome.stderr
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [
+        ("targets = 5", "targets is not a table"),
+        ("[targets]\nprod = 5", "[targets.prod] is not a table"),
+        ('[defaults]\ndb = "a\\u0000b"', "db holds a NUL character"),
+        ('[defaults]\nheader = ["a\\u0000b"]', "header holds a NUL character"),
+        (f"[defaults]\nmax-deaths = {'9' * 5000}", "is no TOML"),
+        (f"[defaults]\nmax-deaths = 0x{'f' * 5000}", "max-deaths is a number that is too long"),
+        (f"x = {'[' * 5000}", "is no TOML"),
+    ],
+)
+def test_a_file_of_any_shape_is_read_or_refused(
+    file: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ctxfuzz.toml").write_text(file)
+    monkeypatch.chdir(tmp_path)
+    outcome = CliRunner().invoke(main, ["config", "bisect", "--target", "prod"])
+    assert (outcome.exit_code, "Traceback" in outcome.stderr) == (2, False), outcome.output
+    assert words in outcome.stderr
+
+
+def test_a_file_that_can_have_no_such_name_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    outcome = CliRunner().invoke(main, ["config"], env={"CTXFUZZ_CONFIG": "a" * 300})
+    assert (outcome.exit_code, "CTXFUZZ_CONFIG" in outcome.stderr) == (2, True)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import click
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fuzzer.cli import values
+from fuzzer.cli import ENTRIES, main, values
+from fuzzer.errors import UsageFault
 from fuzzer.model import Outcome
 
 
@@ -95,6 +97,35 @@ def test_a_header_that_cannot_be_sent_is_refused_and_never_quoted() -> None:
         with pytest.raises(click.BadParameter, match="plain ASCII") as refused:
             values.header(header)
         assert "nter2" not in refused.value.message
+
+
+@pytest.mark.parametrize("text", ["999999d", "999999h", "0d", "0001-01-01", "9999-12-31T23:59:59-14:00", "99999-01-01"])
+def test_a_moment_beyond_the_calendar_is_none(text: str) -> None:
+    try:
+        assert values.moment(text).utcoffset() is not None
+    except click.BadParameter as refused:
+        assert "is no moment; write" in refused.message  # noqa: PT017  (either will do)
+
+
+ODD = st.one_of(
+    st.text(max_size=30),
+    st.from_regex(r"\A-?[0-9]{1,5000}(\.[0-9]{1,20})?[smhdkKmMgGtT]?\Z"),
+    st.sampled_from(
+        ["inf", "-inf", "nan", "1e999", "9" * 5000, "9" * 400 + "d", "0" * 12 + "h", "a" * 300, "x=http://[", "\udcff"]
+    ),
+)
+
+
+@given(text=ODD, name=st.sampled_from(sorted(ENTRIES)))
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+def test_any_text_is_a_value_of_a_flag_or_refused(text: str, name: str) -> None:
+    context = click.Context(main)
+    command = main.get_command(context, name)
+    assert command is not None
+    for param in command.params:
+        word = text.replace("\0", "")  # neither a command line nor the environment can hold it
+        with suppress(click.UsageError, UsageFault):
+            param.type(word, param, context)
 
 
 def test_counts() -> None:

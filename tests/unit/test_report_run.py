@@ -158,7 +158,7 @@ def test_the_summary_says_edge_cap_flag_evidence_assumptions_and_what_to_run_nex
     ]
 
 
-@pytest.mark.parametrize(("engine", "flag"), [("llamacpp", "-c 262096"), ("sglang", "--context-length 262096")])
+@pytest.mark.parametrize(("engine", "flag"), [("llamacpp", "-c 261888"), ("sglang", "--context-length 262096")])
 def test_the_flag_to_set_is_the_engines_own(engine: str, flag: str) -> None:
     run = replace(RUN, record=replace(RUN.record, engine=engine))
     assert f"  set         {flag}" in text_of(FINDING, run=run).splitlines()

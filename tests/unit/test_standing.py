@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import reduce
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzzer.model import Baseline, Outcome, ProbeSpec, Role
+from fuzzer.model import Baseline, Corroboration, Outcome, ProbeSpec, Role
 from fuzzer.observation import Observation
 from fuzzer.standing import Standing, unseen_output
 
@@ -149,6 +150,18 @@ def test_how_far_the_lengths_of_cuts_lie_apart_is_kept() -> None:
     for length in (30, 10, 20):
         standing = standing.after(seen(length, Outcome.ERROR, cut_s=60.0))
     assert standing.cut_lengths == (10, 30)
+
+
+@pytest.mark.parametrize(("known", "for_sure"), [(Corroboration.PROVEN, True), (Corroboration.PRESUMED, False)])
+def test_a_death_that_was_proven_is_remembered(known: Corroboration, for_sure: bool) -> None:
+    died = Standing().after(seen(40, Outcome.DEATH, corroboration=known)).after(seen(30))
+    assert died.died_for_sure is for_sure
+
+
+def test_what_was_lost_is_kept_apart_from_what_was_cut() -> None:
+    standing = Standing().after(seen(40, Outcome.DEATH, lost_s=30.0)).after(seen(30, Outcome.DEATH, lost_s=30.01))
+    assert (standing.losses_s, standing.lost_lengths) == ((30.0, 30.01), (30, 40))
+    assert (standing.cuts_s, standing.cut_lengths) == ((), ())
 
 
 def test_each_mode_has_its_own_offset_and_yardstick() -> None:
