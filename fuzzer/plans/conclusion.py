@@ -14,7 +14,6 @@ from fuzzer.plans.cap import cap_of
 from fuzzer.plans.confirm import passes_to_bear
 from fuzzer.plans.corners import failed_corner, unknown_corners
 from fuzzer.plans.limits import cut_short_of_limit, limit_failure
-from fuzzer.plans.multiples import is_one_of_many
 from fuzzer.plans.scan import Island, islands, lowest_failing, passed_below
 from fuzzer.plans.speculation import speculation_off_from
 from fuzzer.plans.verdict import died_once, island_kind, verdict
@@ -134,10 +133,8 @@ def _but_islands(ledger: Ledger, cap: int | None) -> str:
     if not ledger.islands:
         return ""
     alone = ", ".join(map(str, ledger.islands))
-    can_scan = not (ledger.question.scan or ledger.question.is_turned)
-    is_many = can_scan and failing in ledger.islands and is_one_of_many(ledger, failing)
-    many = ": it may be one of many, which --scan looks for" if cap is None and is_many else ""
-    return f"; but {alone} fails, alone, and {below}{many}"
+    where = "a cap cannot leave that out and keep what is above it" if cap is None else below
+    return f"; but {alone} fails, alone, and {where}"
 
 
 def _islands(ledger: Ledger) -> tuple[tuple[int, int], ...]:

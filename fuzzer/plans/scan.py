@@ -16,7 +16,6 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from fuzzer.model import ProbeSpec, Role
-from fuzzer.plans.multiples import as_round, is_one_of_many
 from fuzzer.plans.narrowing import is_closed
 from fuzzer.plans.recall import unanswered
 from fuzzer.recommend import passes_needed
@@ -71,25 +70,19 @@ def scanned(ledger: Ledger) -> tuple[int, int]:
 
 
 def lowest_failing(ledger: Ledger) -> int | None:
-    """The shortest prompt that a scan knows to have failed, be it but once, and not to be outweighed, that killed in an
-    earlier run, or that the search met as an island; None: none is.
+    """The shortest prompt that killed in an earlier run, or that a scan knows to have failed, be it but once, and not
+    to be outweighed; None: none is.
     """
-    failing = [*unanswered(ledger)[:1], *ledger.islands[:1]]
+    failing = unanswered(ledger)[:1]
     if ledger.question.scan:
         failing += [length for length, tally in _asked(ledger) if _fails(ledger, length, tally)][:1]
     return min(failing, default=None)
 
 
 def firm_ground(ledger: Ledger) -> ProbeSpec | None:
-    """The longest prompt that passed below what fails, until its passes bear the claim: below an island that the search
-    met, or once the deaths are spent.
-    """
+    """Once the deaths are spent: the longest prompt that passed below what fails, until its passes bear the claim."""
     failing = lowest_failing(ledger)
-    if failing is None:
-        return None
-    if failing in ledger.islands and not ledger.question.scan:
-        return _below_the_met(ledger, failing)
-    if ledger.deaths < ledger.question.max_deaths:
+    if failing is None or ledger.deaths < ledger.question.max_deaths:
         return None
     length = passed_below(ledger, failing)
     if length is None or length <= ledger.question.baseline or ledger.is_sound(_passed(ledger, failing)[length]):
@@ -98,26 +91,8 @@ def firm_ground(ledger: Ledger) -> ProbeSpec | None:
     return ledger.question.spec(length, Role.SCAN, reason)
 
 
-def _below_the_met(ledger: Ledger, island: int) -> ProbeSpec | None:
-    """No longer prompt is risked for it, and none that failed too: that may be the island's own."""
-    length = passed_below(ledger, island)
-    tally = None if length is None else ledger.at(length)
-    if length is None or tally is None or length <= ledger.question.baseline or len(ledger.islands) > 1:
-        return None
-    if (step := as_round(ledger, island)) is not None:
-        return step
-    if is_one_of_many(ledger, island) or tally.all_failures or ledger.is_sound(tally):
-        return None
-    reason = f"{island} fails, alone: does what passed below it bear a claim?"
-    return ledger.question.spec(length, Role.CONFIRM_GOOD, reason)
-
-
 def ground_below(ledger: Ledger, failing: int) -> int | None:
-    """The longest prompt below it whose passes bear the claim. The short one bears none that anybody could use, and no
-    other does below an island that the search met, and that may be one of many.
-    """
-    if failing in ledger.islands and not ledger.question.scan and is_one_of_many(ledger, failing):
-        return None
+    """The longest prompt below it whose passes bear the claim. The short one bears none that anybody could use."""
     sound = (at for at, tally in _passed(ledger, failing).items() if ledger.is_sound(tally))
     return max((at for at in sound if at > ledger.question.baseline), default=None)
 

@@ -84,11 +84,9 @@ def _stray_words(failure: Observation) -> str:
 
 
 def island_kind(ledger: Ledger) -> FindingKind | None:
-    """What the lowest island ends in, which a scan measured or the search met."""
-    if found := islands(ledger):
-        return FindingKind(found[0].outcome)
-    met = [] if ledger.question.scan else [seen for at in ledger.islands for seen in ledger.at(at).failures]
-    return FindingKind(met[0].outcome.value) if met else None
+    """What the lowest island ends in that a scan measured."""
+    found = islands(ledger)
+    return FindingKind(found[0].outcome) if found else None
 
 
 def died_once(ledger: Ledger, kind: FindingKind) -> str | None:

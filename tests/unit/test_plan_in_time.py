@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from fuzzer.finding import FindingKind, Halt
+from fuzzer.finding import Halt
 from fuzzer.model import Outcome, Role
 from fuzzer.plans.bisect import BisectQuestion, bisect
 from fuzzer.plans.ledger import Ledger
-from tests.unit.worlds import Played, World, any_of, flaky_above, periodic, play, prompt_above, window
+from tests.unit.worlds import Played, World, any_of, flaky_above, play, prompt_above, window
 
 
 def run(world: World, **asked: object) -> Played:
@@ -93,44 +93,9 @@ def test_passes_that_a_search_chose_do_not_vouch_for_a_noisy_edge_that_it_had_no
 # --- islands that the search itself met ---
 
 
-@pytest.mark.parametrize("island", [(131_072, 131_072), (262_144, 262_144)])
-def test_ground_below_an_island_carries_a_cap_once_it_is_confirmed(island: tuple[int, int]) -> None:
-    world = World(any_of(prompt_above(290_000), window(*island)))
-    played = run(world, lo=100_000, hi=300_000)
-    finding = played.finding
-    assert (finding.kind, finding.islands, finding.cap) == (FindingKind.DEATH, (island,), island[0] - 16)
-    assert sum(seen.length == island[0] - 1 for seen in played.log) >= 9
-    assert "alone, and the cap is below that" in finding.reason
-
-
-@pytest.mark.parametrize(
-    ("edge", "lo", "hi", "step"), [(51_918, 16_627, 82_248, 4_096), (94_754, 83_368, 110_039, 128)]
-)
-def test_ground_below_an_island_that_is_one_of_many_carries_none(edge: int, lo: int, hi: int, step: int) -> None:
-    world = World(any_of(prompt_above(edge), periodic(step)), limit=131_072)
-    played = run(world, lo=lo, hi=hi, limit=131_072)
-    assert (len(played.finding.islands), played.finding.cap) == (1, None)
-    assert "it may be one of many, which --scan looks for" in played.finding.reason
-
-
-def test_no_shorter_multiple_is_risked_without_a_death_to_spend() -> None:
-    free = run(World(any_of(prompt_above(290_000), window(131_072, 131_072))), lo=100_000, hi=300_000)
-    assert [seen.outcome for seen in free.log if seen.length == 65_536] == [Outcome.PASS]
-    for left in range(1, free.deaths + 1):
-        tight = run(World(any_of(prompt_above(290_000), periodic(65_536))), lo=100_000, hi=300_000, max_deaths=left)
-        assert tight.deaths <= left
-        assert not (tight.finding.islands and tight.finding.cap)
-
-
-def test_ground_below_an_island_that_fails_itself_carries_none() -> None:
-    """Of the first nine prompts of that length one kills: it may be the island's own."""
-    asked: list[int] = []
-
-    def rule(request: object) -> Outcome | None:
-        length = request.prompt  # type: ignore[attr-defined]
-        asked.append(length)
-        dies = length == 131_072 or length > 290_000 or (length == 131_071 and asked.count(length) == 4)
-        return Outcome.DEATH if dies else None
-
-    finding = run(World(rule), lo=100_000, hi=300_000).finding
-    assert finding.cap is None or finding.cap < 131_071 - 16 or asked.count(131_071) > 12
+@pytest.mark.parametrize("island", [131_072, 262_144])
+def test_no_cap_is_made_of_one_length_that_fails_alone(island: int) -> None:
+    """It would give all the ground above it away for a single length; below it others may fail as well."""
+    finding = run(World(any_of(prompt_above(290_000), window(island, island))), lo=100_000, hi=300_000).finding
+    assert (finding.islands, finding.cap) == (((island, island),), None)
+    assert "a cap cannot leave that out and keep what is above it" in finding.reason
