@@ -94,13 +94,14 @@ class History(Known):
         return list(seen.values())
 
     def _resumed_after(self, run: str) -> list[int]:
-        """The probes that were the last ones of their sessions."""
+        """The probes that were the last ones of their sessions: none was even about to leave after them."""
         return self._read(
             run,
             """
             SELECT DISTINCT max(o.seq) AS seq
             FROM resumes s JOIN outcomes o ON o.run = s.run AND o.position < s.position
             WHERE s.run = ? GROUP BY s.position
+            HAVING max(o.seq) = (SELECT max(p.seq) FROM probes p WHERE p.run = s.run AND p.position < s.position)
             """,
             itemgetter("seq"),
         )

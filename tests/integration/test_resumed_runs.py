@@ -69,6 +69,17 @@ def test_a_halted_run_goes_on_where_it_halted_however_often(db: Path, trouble: d
     assert audit(db).problems == []
 
 
+def test_a_session_that_had_asked_for_more_did_not_end_with_the_probe_before(db: Path) -> None:
+    """Its next question was asked by what was known then: a replay that knows otherwise would ask for another one."""
+    log = play(bisect(QUESTION), World(prompt_above(20_000)).answer).log
+    with Store.open(db) as store:
+        run = store.begin(RECORD)
+        write(store, run, log[0])
+        store.intend(run, intent(log[1].seq, log[1].spec))
+        store.reopen(run, (), at_s=9.0)
+        assert [seen.seq for seen in store.observations(run) if seen.resumed_after] == []
+
+
 def test_a_probe_that_nobody_saw_end_is_written_into_its_life(db: Path) -> None:
     spec = QUESTION.spec(30_000, Role.SEARCH, "")
     with Store.open(db) as store:
