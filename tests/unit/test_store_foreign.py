@@ -76,7 +76,7 @@ GenerateReqInput(bootstrap_pair_key=None, extra_key=None, session_params=None, l
 ValueError: think_end_token '</think>' must encode to exactly one token for constrained reasoning.
 bos_token='<s>', eos_token_id=2, pad_token: [PAD], IMAGE_TOKEN = "<image>", next_token=151643, bad_token=7, token: 128
 KeyError: 'layers.0.self_attn.k_proj.weight_scale'; cache_key=9f86d081884c7d659a2feaa0c55ad015, kernel key='xk3j5h6k'
-triton cache /root/.triton/cache/QJZK3YX7M2P4/fused_moe.so, torch_compile_cache/550e8400e29b/rank_0_0/backbone
+triton cache /home/vllm/.triton/cache/QJZK3YX7M2P4/fused_moe.so, torch_compile_cache/550e8400e29b/rank_0_0/backbone
 ImportError: sk-telecom-kernels in /opt/sk-kernels/lib.so of sk-telecom/A.X-4.0, sk-learn
 frame #44: <unknown function> + 0x29ac5d (0x55ba19095c5d in sglang::scheduler_TP0)
 llama_kv_cache: size = 5.00 MiB, K (f16): 2.50 MiB; main: server is listening on http://127.0.0.1:8080/v1?model=m
