@@ -21,14 +21,15 @@ from targets.base import Generation
 from targets.bodies import visible
 from targets.failures import announces_death
 from targets.gateways import asked_again, fell_back, stranger
-from targets.overloads import vouches
+from targets.overloads import names_a_breaker, vouches
 from targets.replayed import replayed
 from targets.told import told_status
 
 if TYPE_CHECKING:
     from fuzzer.prompts import PromptSource
     from fuzzer.prompts.recipe import Recipe
-    from targets.base import Prompt, Reply, Target
+    from targets.base import Prompt, Reply
+    from targets.target import Target
 
 TOKENS_IN = 16
 TOKENS_OUT = 8
@@ -56,7 +57,7 @@ async def sing(
             break
         asked = replace(recipe, head=f"{recipe.head}/again-{again}")
         later = await _once(target, prompts, asked, deadline_s, yardstick)
-        if later.turned_away:
+        if later.turned_away or names_a_breaker(later.error):
             break
         canary = later
     if canary.garble and yardstick is not None and yardstick.canary_has_text and not yardstick.repeats:

@@ -19,7 +19,8 @@ from targets.told import spelled
 if TYPE_CHECKING:
     from fuzzer.model import ProbeSpec
     from fuzzer.rig import Prepared, Rig
-    from targets.base import Reply, Target
+    from targets.base import Reply
+    from targets.target import Target
 
 ROUNDS = 64  # requests of one companion at most: then it has been company for long enough
 OUTPUT_TOKENS = 4096  # so many that it rarely ends before the probe does: between two requests it is not there

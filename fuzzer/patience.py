@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fuzzer.model import Baseline
     from fuzzer.prompts import PromptSource
     from fuzzer.prompts.recipe import Recipe
-    from targets.base import Target
+    from targets.target import Target
 
 INTERVAL_S = 1.0  # from one canary to the next, at least; each time twice as long
 LONGEST_INTERVAL_S = 10.0

@@ -12,8 +12,8 @@ from fuzzer.watch import scrape
 from targets.scrape import restarted, same_process
 
 if TYPE_CHECKING:
-    from targets.base import Target
     from targets.scrape import Scrape
+    from targets.target import Target
 
 SAMPLE_S = 3.0
 SAMPLES = 8

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from fuzzer.evidence import Canary
     from fuzzer.store import Store
-    from targets.base import Target
     from targets.scrape import Scrape
+    from targets.target import Target
 
 NEXT = "Name the model's own tokenizer with --tokenizer DIR: then nothing need be asked before."
 NO_PROBE = ProbeSpec(1, 1, Role.BASELINE, "before the first probe")

@@ -12,7 +12,8 @@ from fuzzer.model import Baseline, ProbeSpec, Settings
 from fuzzer.prompts.recipe import Recipe
 from fuzzer.recount import Recount
 from fuzzer.watch import scrape
-from targets.base import Generation, Prompt, Target
+from targets.base import Generation, Prompt
+from targets.target import Target
 
 if TYPE_CHECKING:
     from fuzzer.enginelog import EngineLog

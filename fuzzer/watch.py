@@ -20,8 +20,8 @@ from targets.scrape import mixed, restarted
 
 if TYPE_CHECKING:
     from fuzzer.model import Settings
-    from targets.base import Target
     from targets.scrape import Scrape
+    from targets.target import Target
 
 HEARTBEAT_INTERVAL_S = 2.0
 GRACE_INTERVAL_S = 0.1

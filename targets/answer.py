@@ -1,19 +1,18 @@
-"""What has one generation answered so far? Sans I/O: status, headers and chunks in, the parts of a Reply out.
+"""What has come back of one generation, and was that all? Sans I/O: status, headers and bytes in, a Reply out.
 
-Takes a whole JSON body or an event stream, `/v1/completions` or chat. Everything is bounded by what was asked for.
+Takes a whole JSON body or an event stream. Everything is bounded by what was asked for.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from targets.base import Fault, Reply, ServerError, Usage
-from targets.bodies import at, draft_counts, event_error, merged, parsed, server_error, string, usage, visible
-from targets.bodies import token_ids as ids_in
+from targets.base import Fault, Reply, ServerError
+from targets.bodies import at, event_error, parsed, server_error, visible
 from targets.bounds import Bounds
+from targets.chunks import Chunks
 from targets.echo import Echo
-from targets.scrape import DraftCounts
 from targets.sse import OversizeError, SseParser
 
 if TYPE_CHECKING:
@@ -23,13 +22,9 @@ if TYPE_CHECKING:
     from targets.exchange import Exchange
     from targets.sse import ServerSentEvent
 
-TEXT_CHARS = 4_096
 EXCERPT_CHARS = 2_048
-IDS_KEPT = 256
 _WORDS_CHARS = 200
 _UNASKED_TOKENS = 1 << 20  # how many output tokens to expect where the request named no number
-_TEXT_FIELDS = ("content", "reasoning_content", "reasoning", "refusal", "tool_calls")
-_PART_FIELDS = ("text", "thinking", "function.arguments")
 
 
 @dataclass(slots=True)
@@ -39,21 +34,12 @@ class Answer:
     generation: Generation
     status: int = 0
     done: bool = False  # `[DONE]` was read
-    counted: bool = False  # its last chunk, and no other, told how many tokens there are
     stopped: bool = False
     oversize: bool = False
     unreadable: bool = False  # the whole body is no JSON although it is a 200
     error: ServerError | None = None
-    text: str = ""
-    text_chars: int = 0
-    token_ids: list[int] = field(default_factory=list)
-    finish_reason: str | None = None
-    model: str = ""
-    provider: str = ""
-    also: str = ""
-    events: int = 0
-    usage: Usage = field(default_factory=Usage)
-    draft: DraftCounts | None = None
+    said: Chunks = field(default_factory=Chunks)
+    events: int = 0  # chunks with a token in them
     first_token_s: float | None = None
     on_token: Callable[[], None] = lambda: None  # called at each token that was asked for
     _raw: bytearray = field(default_factory=bytearray)
@@ -104,16 +90,8 @@ class Answer:
         """Everything that was seen, as one Reply."""
         if seen.ended:
             self._end(seen)
-        fault, fault_text = seen.fault, seen.fault_text
-        if self.oversize:
-            fault, fault_text = (
-                Fault.OVERSIZE,
-                f"more than is read of an answer: {self._taken} bytes, {self.events} events",
-            )
-        elif self.unreadable:
-            fault, fault_text = Fault.PROTOCOL, "a 200 whose body is no JSON object with choices"
-            if words := visible(self._excerpt())[:_WORDS_CHARS]:
-                fault_text += f": {words}"
+        said = self.said
+        fault, fault_text = self._fault(seen)
         ordinary = self.status == 200 and fault is None and self.error is None and not self._odd
         return Reply(
             sent=seen.sent,
@@ -125,16 +103,16 @@ class Answer:
             stopped=self.stopped,
             error=self.error,
             error_in_stream=self.error is not None and self._sse is not None,
-            text=self.text,
-            text_chars=self.text_chars,
-            token_ids=tuple(self.token_ids[:IDS_KEPT]),
-            finish_reason=self.finish_reason,
-            model=self.model,
-            provider=self.provider,
-            also=self.also,
+            text=said.text,
+            text_chars=said.text_chars,
+            token_ids=tuple(said.token_ids),
+            finish_reason=said.finish_reason,
+            model=said.model,
+            provider=said.provider,
+            also=said.also,
             events=self.events,
-            usage=self._usage,
-            draft=self.draft,
+            usage=said.usage,
+            draft=said.draft,
             excerpt="" if ordinary else self._excerpt(),
             first_byte_s=seen.first_byte_s,
             first_token_s=self.first_token_s,
@@ -142,11 +120,14 @@ class Answer:
             bytes_sent=seen.bytes_sent,
         )
 
-    @property
-    def _usage(self) -> Usage:
-        """Who counts no tokens of a text that is there does not count them."""
-        is_told = self.usage.completion_tokens != 0 or not self.text_chars
-        return self.usage if is_told else replace(self.usage, completion_tokens=None)
+    def _fault(self, seen: Exchange) -> tuple[Fault | None, str]:
+        """What was wrong with it, and in which words: that of the wire only where we had nothing against it."""
+        if self.oversize:
+            return Fault.OVERSIZE, f"more than is read of an answer: {self._taken} bytes, {self.events} events"
+        if self.unreadable:
+            words = visible(self._excerpt())[:_WORDS_CHARS]
+            return Fault.PROTOCOL, "a 200 whose body is no JSON object with choices" + (f": {words}" if words else "")
+        return seen.fault, seen.fault_text
 
     def _complete(self, seen: Exchange) -> bool:
         """A stream is complete with a finish reason and then `[DONE]` or a clean end; a body when it was read whole.
@@ -156,9 +137,9 @@ class Answer:
         """
         if self._sse is None:
             return seen.ended
-        told = self._usage.completion_tokens
-        all_came = told is not None and (told >= self._asked or (self.counted and told + 1 >= self.events))
-        ended = (self.finish_reason is not None and (self.done or seen.ended)) or (self.done and all_came)
+        told = self.said.usage.completion_tokens
+        all_came = told is not None and (told >= self._asked or (self.said.counted and told + 1 >= self.events))
+        ended = (self.said.finish_reason is not None and (self.done or seen.ended)) or (self.done and all_came)
         return self.error is None and ended
 
     def _excerpt(self) -> str:
@@ -180,10 +161,10 @@ class Answer:
         if not isinstance(value, dict):
             self._odd = self._odd or event.data[:EXCERPT_CHARS]
             return True
-        chars = self.text_chars
-        if self._take(value):
+        chars = self.said.text_chars
+        if self.said.take(value):
             self.events += 1
-            self._blank += self.text_chars == chars
+            self._blank += self.said.text_chars == chars
             if self.events <= self._asked:
                 self.on_token()
             if self.first_token_s is None:
@@ -212,46 +193,7 @@ class Answer:
         if self.status != 200 or self.error is not None:
             return
         if isinstance(value, dict) and isinstance(at(value, "choices.0"), dict):
-            self._take(value)
+            self.said.take(value)
             self.events, self.first_token_s = 1, at_s
         else:
             self.unreadable = True
-
-    def _named(self, first: str, told: object) -> str:
-        """The first name of its kind that was told. Another one later is kept beside it: somebody else went on."""
-        name = (string(told) or "")[:_WORDS_CHARS]
-        if first and name and name != first:
-            self.also = name
-        return first or name
-
-    def _take(self, value: dict[str, Any]) -> bool:
-        """Take a chunk's parts; True where it carries a token."""
-        self.counted = self.usage == Usage()
-        self.usage = merged(self.usage, usage(value.get("usage")))
-        self.counted &= self.usage != Usage()
-        self.model = self._named(self.model, value.get("model"))
-        self.provider = self._named(self.provider, value.get("provider"))
-        self.draft = draft_counts(value.get("timings")) or self.draft
-        choice = at(value, "choices.0")
-        if not isinstance(choice, dict):
-            return False
-        part = choice.get("delta") or choice.get("message") or {}
-        text = choice.get("text")
-        if not isinstance(text, str):
-            text = "".join(_words(at(part, name)) for name in _TEXT_FIELDS)
-        self.text_chars += len(text)
-        self.text += text[: TEXT_CHARS - len(self.text)]
-        if len(self.token_ids) < IDS_KEPT:
-            self.token_ids += ids_in(choice.get("token_ids")) or []
-        finish = choice.get("finish_reason")
-        if isinstance(finish, str) and finish:
-            self.finish_reason = finish[:64]
-        opens = "delta" in choice and (at(part, "role") is not None or not part)
-        return bool(text) or not (opens or finish)
-
-
-def _words(content: object, deep: int = 2) -> str:
-    """The text of one field: as a string, or as a list of parts, which may hold such lists themselves."""
-    if isinstance(content, list) and deep:
-        return "".join(_words(at(part, name), deep - 1) for part in content for name in _PART_FIELDS)
-    return content if isinstance(content, str) else ""

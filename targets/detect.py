@@ -15,7 +15,8 @@ from targets.table import DIALECTS, OPENAI
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from targets.base import Survey, Target
+    from targets.base import Survey
+    from targets.target import Target
     from targets.traits import Traits
 
 

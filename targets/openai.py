@@ -36,7 +36,7 @@ _TINY_IDS = (1000, 1001, 1002, 1003)
 
 
 class OpenAITarget:
-    """One endpoint in one dialect. See `targets.base.Target` for what each method promises."""
+    """One endpoint in one dialect. See `targets.target.Target` for what each method promises."""
 
     def __init__(
         self,
@@ -73,7 +73,6 @@ class OpenAITarget:
         if self.traits.tokenizing is not None and self.traits.tokenizing.tells_limit:
             told = count(at(tokenized, "max_model_len"))
             limits |= {f"{self.traits.tokenizing.path} max_model_len": told} if told else {}
-        best = next(iter(limits), None)
         slots = [count(value) for _, value in await scout.find(self.traits.slots, self._model)]
         version = await self._version(scout)
         self.traits = self.traits.as_of(version)
@@ -82,13 +81,11 @@ class OpenAITarget:
             version=version,
             models=tuple(str(entry["id"]) for entry in listed),
             model=self._model,
-            limit=None if best is None else limits[best],
-            limit_source=best,
+            limit=next(iter(limits.values()), None),
             limits=limits,
             takes_ids=await self._takes_ids() if self.traits.ids_open else self.traits.ids,
             has_tokenize=has_tokenize,
             has_metrics=await self.metrics() is not None,
-            model_path=string(ours.get("root")),
             slots=slots[0] if slots else None,
         )
 

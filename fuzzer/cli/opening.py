@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from fuzzer.cli.common import CommonFlags
     from fuzzer.model import Settings
-    from targets.base import Survey, Target
+    from targets.base import Survey
+    from targets.target import Target
 
 
 @asynccontextmanager

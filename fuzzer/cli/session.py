@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from fuzzer.prompts.recipe import Recipe
     from fuzzer.store import Run
     from fuzzer.store.records import Ending
-    from targets.base import Mode, Survey, Target
+    from targets.base import Mode, Survey
+    from targets.target import Target
 
 Listener = Callable[[Event], None]
 PACE = Settings()

@@ -1,24 +1,28 @@
-"""Do two results of lm-evaluation-harness differ, and what could they have seen? PURE: counts, tests, p-values.
+"""Do two results of lm-evaluation-harness differ? PURE: reads their counts; `significance` tests them.
 
 Only metrics that are a share of right answers are tested: their value times the number of samples is a whole number.
-Where the samples were logged the two are paired item by item (McNemar, exact), else they are two proportions (z).
+Where the samples were logged the two are paired item by item, else they are two proportions.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from statistics import NormalDist
 from typing import Any, Final
 
 from fuzzer.measure.sameness import Verdict
+from fuzzer.measure.significance import (
+    ALPHA,
+    Paired,
+    Score,
+    holm,
+    mcnemar,
+    smallest_paired,
+    smallest_unpaired,
+    two_proportions,
+)
 
-ALPHA: Final = 0.05
-POWER: Final = 0.8
-Z_ALPHA: Final = NormalDist().inv_cdf(1 - ALPHA / 2)
-Z_POWER: Final = NormalDist().inv_cdf(POWER)
 MOST_ITEMS: Final = 2**53  # beyond it a float is no count
 WHOLE: Final = 1e-6  # how far from a whole number a count may be, for floats that were written and read again
 
@@ -30,27 +34,6 @@ class Test(StrEnum):
 
     PROPORTIONS = "two-proportions"
     PAIRED = "mcnemar-exact"
-
-
-@dataclass(frozen=True, slots=True)
-class Paired:
-    """Items that both answered: how many are right only in one of the two."""
-
-    items: int
-    only_target: int
-    only_control: int
-
-
-@dataclass(frozen=True, slots=True)
-class Score:
-    """One metric of one task in one result: `right` of `items`."""
-
-    right: int
-    items: int
-
-    @property
-    def share(self) -> float:
-        return self.right / self.items
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,63 +114,6 @@ def scores(results: Results) -> dict[tuple[str, str], Score]:
     return told
 
 
-def two_proportions(one: Score, other: Score) -> float:
-    """Two-sided p-value of the pooled z-test; 1 where all answers of both are right, or all wrong."""
-    pooled = (one.right + other.right) / (one.items + other.items)
-    deviation = math.sqrt(pooled * (1 - pooled) * (1 / one.items + 1 / other.items))
-    return 1.0 if deviation == 0 else math.erfc(abs(one.share - other.share) / deviation / math.sqrt(2))
-
-
-def mcnemar(pairs: Paired) -> float:
-    """Two-sided exact p-value: of the items that only one got right, is either side's share more than luck?"""
-    from scipy.stats import binomtest  # noqa: PLC0415  (a second to load)
-
-    discordant = pairs.only_target + pairs.only_control
-    return 1.0 if discordant == 0 else float(binomtest(pairs.only_target, discordant, 0.5).pvalue)
-
-
-def smallest_unpaired(one: Score, other: Score) -> float:
-    """The least drop of a share that two independent samples of these sizes show with 80 % power at 5 %."""
-    pooled = (one.right + other.right) / (one.items + other.items)
-    base = max(pooled, 1 - pooled)  # the same in either direction; from the end with room to fall
-
-    def shortfall(effect: float) -> float:
-        low = base - effect
-        middle = (base * one.items + low * other.items) / (one.items + other.items)
-        under_null = math.sqrt(middle * (1 - middle) * (1 / one.items + 1 / other.items))
-        under_effect = math.sqrt(base * (1 - base) / one.items + low * (1 - low) / other.items)
-        return Z_ALPHA * under_null + Z_POWER * under_effect - effect
-
-    return _root(shortfall, base)
-
-
-def smallest_paired(pairs: Paired) -> float:
-    """The least difference of shares that McNemar's test shows with 80 % power at 5 %, at the discordance seen.
-
-    Never less than what six items that all go one way can show: fewer are never significant.
-    """
-    from scipy.stats import binom  # noqa: PLC0415
-
-    rate = (pairs.only_target + pairs.only_control) / pairs.items
-    needed = 1 + math.floor(math.log2(2 / ALPHA))
-    floor = _root(lambda effect: POWER - float(binom.sf(needed - 1, pairs.items, effect)), 1.0)
-
-    def shortfall(effect: float) -> float:
-        spread = max(0.0, rate - effect**2)
-        return (Z_ALPHA * math.sqrt(rate) + Z_POWER * math.sqrt(spread)) / math.sqrt(pairs.items) - effect
-
-    return max(floor, _root(shortfall, 1.0))
-
-
-def holm(ps: Sequence[float]) -> list[float]:
-    """p-values for as many tests at once, in the order given (Holm's step-down)."""
-    adjusted, running = [1.0] * len(ps), 0.0
-    for rank, at in enumerate(sorted(range(len(ps)), key=ps.__getitem__)):
-        running = max(running, min(1.0, (len(ps) - rank) * ps[at]))
-        adjusted[at] = running
-    return adjusted
-
-
 def paired(metric: str, ours: Sequence[Mapping[str, Any]], theirs: Sequence[Mapping[str, Any]]) -> Paired | None:
     """Items that both logs have, with the same question; None where they do not pair off one to one."""
     one, other = _answers(metric, ours), _answers(metric, theirs)
@@ -249,12 +175,3 @@ def _notes(target: Results, control: Results, rows: Sequence[Row]) -> list[str]:
 def _of(results: Results, field: str, task: object) -> object:
     told = results.get(field)
     return told.get(task) if isinstance(told, Mapping) else None
-
-
-def _root(falling: Callable[[float], float], most: float) -> float:
-    """Where a function that falls on [0, most] crosses 0; `most` where it does not."""
-    low, high = 0.0, most
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if falling(middle) > 0 else (low, middle)
-    return high

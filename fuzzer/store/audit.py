@@ -23,8 +23,8 @@ from fuzzer.store.clock import is_run_id
 from fuzzer.store.errors import ILLEGIBLE, troubles_told
 from fuzzer.store.order import misplaced
 from fuzzer.store.rows import is_text
-from fuzzer.store.schema import LINKED, stored_columns
 from fuzzer.store.shape import changed
+from fuzzer.store.tables import LINKED, stored_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

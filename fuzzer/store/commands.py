@@ -1,11 +1,9 @@
 """What in a command of the user's is a secret? PURE. Found by its place: there is no list of all that are secret.
 
-Values of options, assignments and JSON members whose name says so; the password of `-u user:password`; what the usual
-clients take one by, also on their stdin; what `httpwords` finds; and the forms that the well-known issuers give theirs.
-What stands in quotes is read as a command once more. A reference (`$TOKEN`, `$(cat FILE)`) is none; what is set to a
-variable that stands in such a place is one. Too much is rather masked than too little: what is masked is only read by
-people, and never run. But what the usual commands that restart an engine are full of (volumes, users and groups,
-labels) is none.
+Values of options, assignments, headers and JSON members whose name says so (`naming`); what `programs` and `httpwords`
+find; and the forms that the well-known issuers give theirs. What stands in quotes is read as a command once more. What
+is set to a variable that stands in such a place is one, too. Too much is rather masked than too little: what is masked
+is only read by people, and never run.
 """
 
 from __future__ import annotations
@@ -13,7 +11,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from fuzzer.store import httpwords
+from fuzzer.store import httpwords, programs
+from fuzzer.store.naming import is_told, names_one, referred_to
 from fuzzer.store.shellwords import commands
 from fuzzer.store.spans import apart
 
@@ -25,15 +24,6 @@ if TYPE_CHECKING:
 
 DEEPEST: Final = 4  # quotes within quotes
 
-# One part of a name says so: `--api-token`, `HF_TOKEN`, `X-Api-Key`; but not `--tokenizer`, not `--max-tokens`.
-_PART: Final = re.compile(
-    r"[a-z0-9]*(?:passwords?|passwd|passphrase|secrets?|credentials?|token)"
-    r"|(?:api|access|secret|private|auth|ssh|account)?keys?|(?:ssh|pg|require)?pass|pwd?|(?:master)?auth"
-    r"|authorization|creds?|cookies?",
-)
-_NOT_ITSELF: Final = frozenset({"file", "path", "dir", "stdin", "fd", "env", "name", "type", "ttl"})  # where it is, ...
-_HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-
 _ASSIGNED: Final = re.compile(r"(?<![\w.-])([\w.-]+)=")
 _HEADER: Final = re.compile(r"([\w.-]+):")
 _MEMBER: Final = re.compile(r"""(?<![\w.-])([\w.-]+)\\?["']\s*:\s*""")
@@ -43,34 +33,6 @@ _ISSUED: Final = re.compile(
     r"|(?:AKIA|ASIA)[A-Z0-9]{8,}|eyJ[\w-]{6,}(?:\.[\w-]*)*)",
     re.IGNORECASE,
 )
-_REFERENCE: Final = re.compile(
-    r"""\\?["']?(?:(?:bearer|basic|token|apikey)\s+)?(?:\$\w*|\$\{\w+\}|\$\(.*\)?|`.*)\\?["']?""",
-    re.IGNORECASE | re.DOTALL,
-)
-
-_MADE: Final = re.compile(r"\$\(|`")
-_VARIABLE: Final = re.compile(r"\$\{?([A-Za-z_]\w*)")
-
-# What is given to these by `-u`, `-v`, `-l` is a user, a volume, a label.
-_SYSTEM: Final = frozenset(
-    {"docker", "docker-compose", "podman", "nerdctl", "crictl", "kubectl", "oc", "systemctl", "systemd-run"}
-    | {"journalctl", "sudo", "doas", "runuser", "setpriv", "chroot", "nsenter", "rsync", "scp", "ssh", "install"}
-)
-_GROUPS: Final = frozenset({"root", "docker", "users", "video", "render", "adm", "staff", "nogroup", "www-data"})
-_LABEL: Final = re.compile(r"-[lf]|--(?:selector|labels?|filter|field-selector)")
-_NAMED_SECRETS: Final = frozenset({"--secret", "--secret-add", "--secret-rm"})  # by the name that a runtime knows
-_LETTERS: Final = {  # options of one letter whose value is a secret, or holds one
-    "sshpass": "p", "login": "p", "redis-cli": "a", "ipmitool": "PkKy", "http": "a", "https": "a", "xh": "a",
-    "curl": "bUE", "ldapsearch": "w", "ldapmodify": "w", "mongo": "p", "mongosh": "p", "racadm": "p", "ilorest": "p",
-    "redfishtool": "p", "sqlcmd": "P", "unzip": "P", "zip": "P", "smbclient": "U", "rpcclient": "U", "winexe": "U",
-    "snmpset": "cAX", "snmpget": "cAX", "7z": "p", "supervisorctl": "p",
-}  # fmt: skip
-_ATTACHED: Final = re.compile(r"mysql|mariadb")  # theirs takes it only without a space
-_USER: Final = re.compile(r"-[sSfkLvig]*u|--(?:proxy-)?user")
-_USER_HERE: Final = re.compile(r"(?:-u|--(?:proxy-)?user=)[^:]")
-_FILE: Final = re.compile(r"[~.]{0,2}/[\w./@%+~-]+\.(?:pem|key|crt|cer|p12|pfx|pub)")
-_FROM_STDIN: Final = frozenset({"chpasswd", "passwd", "smbpasswd", "su", "kinit", "cryptsetup"})
-_SAYS: Final = frozenset({"echo", "printf"})
 
 
 def secrets_of_command(command: str) -> Iterator[str]:
@@ -85,16 +47,11 @@ def spans(command: str) -> list[Span]:
     variables: set[str] = set()
     for _ in range(DEEPEST):
         found = sorted(_found(command, variables))
-        meant = {name for start, end in found for name in _referred_to(command[start:end])} - variables
+        meant = {name for start, end in found for name in referred_to(command[start:end])} - variables
         if not meant:
             break
         variables |= meant
-    return apart(span for span in found if _is_told(command, *span))
-
-
-def _referred_to(value: str) -> Iterator[str]:
-    """The variables in a value; of a command that makes it, none."""
-    return (name[1] for name in _VARIABLE.finditer(_MADE.split(value, maxsplit=1)[0]))
+    return apart(span for span in found if is_told(command, *span))
 
 
 def _found(command: str, variables: Collection[str]) -> Iterator[Span]:
@@ -106,24 +63,12 @@ def _found(command: str, variables: Collection[str]) -> Iterator[Span]:
     yield from (token.span() for token in _ISSUED.finditer(command))
 
 
-def _is_told(text: str, start: int, end: int) -> bool:
-    """Does the secret itself stand there, and not where to find it?"""
-    value = text[start:end].strip()
-    bare = value.strip("\"'\\")
-    return bool(bare) and not _REFERENCE.fullmatch(value) and not _FILE.fullmatch(bare)
-
-
-def _names_one(name: str) -> bool:
-    parts = re.split(r"[-_.]+", _HUMP.sub("_", name).lower())
-    return parts[-1] not in _NOT_ITSELF and any(map(_PART.fullmatch, parts))
-
-
 def _members(text: str) -> Iterator[Span]:
     """Values in JSON objects, however the shell quotes them."""
     at = 0
     while (member := _MEMBER.search(text, at)) is not None:
         at = member.end()
-        value = _MEMBER_VALUE.match(text, at) if _names_one(member[1]) else None
+        value = _MEMBER_VALUE.match(text, at) if names_one(member[1]) else None
         if value is not None:
             yield value.span()
             at = value.end()
@@ -133,8 +78,8 @@ def _within(text: str, start: int, end: int, depth: int, variables: Collection[s
     before: list[Word] = []
     for command in commands(text, start, end):
         yield from _of_words(text, command, end if depth else command[-1].end, variables)
-        if _reads_one(command):
-            yield from _on_stdin(text, before, command, end)
+        if programs.reads_one(command):
+            yield from programs.on_stdin(text, before, command, end)
         before = command
         for word in command:
             for inside in word.quoted if depth < DEEPEST else ():
@@ -148,7 +93,7 @@ def _of_words(text: str, command: Sequence[Word], upto: int, variables: Collecti
     nexts = (*command[1:], None, None)
     for word, after, behind in zip(command, nexts, nexts[1:], strict=False):
         name = word.bare.rpartition("/")[2]
-        program = name if name in _LETTERS or name in _SYSTEM or _ATTACHED.match(name) or name == "wget" else program
+        program = name if programs.is_known(name) else program
         client = name if httpwords.is_client(name) else client  # for good: a path may end like another program
         yield from _assigned(text, word, before, program, variables)
         value = httpwords.header(text, word, after, behind, client=client, upto=upto)
@@ -158,19 +103,19 @@ def _of_words(text: str, command: Sequence[Word], upto: int, variables: Collecti
             if value[1] == upto:
                 return
         yield from _option(word, after, before, program)
-        yield from _of_user(text, word, after, program)
-        yield from _by_letter(word, after, program)
+        yield from programs.of_user(text, word, after, program)
+        yield from programs.by_letter(word, after, program)
         before = word
 
 
 def _assigned(text: str, word: Word, before: Word | None, program: str, variables: Collection[str]) -> Iterator[Span]:
     """`NAME=value`, also of an option."""
     option = word.bare.partition("=")[0] if before is None or word.bare.startswith("--") else before.bare
-    if program in _SYSTEM and _LABEL.fullmatch(option):
+    if programs.is_label(program, option):
         return
     unquoted = word.quoted[0][0] - 1 if word.quoted else word.end
     for name in _ASSIGNED.finditer(text, word.start, unquoted):
-        if name[1] in variables or _names_one(name[1]):
+        if name[1] in variables or names_one(name[1]):
             yield name.end(), word.end
             return
 
@@ -178,12 +123,12 @@ def _assigned(text: str, word: Word, before: Word | None, program: str, variable
 def _header(text: str, word: Word, after: Word | None, program: str, upto: int) -> Span | None:
     """`Name: value` to the end, or `Name:value`; what goes on like a path or a port is none."""
     name = _HEADER.match(text, word.start, word.end)
-    if name is None or not _names_one(name[1]):
+    if name is None or not names_one(name[1]):
         return None
     value = text[name.end() : word.end]
     if not value:
         return None if after is None else (after.start, upto)
-    is_none = program in _SYSTEM or value.startswith("/") or re.fullmatch(r"\d{1,5}", value)
+    is_none = programs.is_system(program) or value.startswith("/") or re.fullmatch(r"\d{1,5}", value)
     return None if is_none else (name.end(), word.end)
 
 
@@ -192,64 +137,7 @@ def _option(word: Word, after: Word | None, before: Word | None, program: str) -
     is_set = before is not None and before.bare == "set"
     if after is None or not (word.bare.startswith("-") or is_set) or not re.fullmatch(r"[\w.-]+", word.bare):
         return
-    if not _names_one(word.bare) or after.bare.startswith("--") or after.operator:
+    if not names_one(word.bare) or after.bare.startswith("--") or after.operator:
         return
-    if program not in _SYSTEM or word.bare not in _NAMED_SECRETS:
+    if not programs.is_secrets_name(program, word.bare):
         yield after.start, after.end
-
-
-def _of_user(text: str, word: Word, after: Word | None, program: str) -> Iterator[Span]:
-    """`-u user:password`. Numbers are user:group, and what goes on like a URL or a path is no password."""
-    here = _USER_HERE.match(word.bare) is not None
-    given = word if here else after if _USER.fullmatch(word.bare) else None
-    if given is None or re.fullmatch(r"\d+:\d+", given.bare) or "://" in given.bare:
-        return
-    user, _, group = given.bare.partition(":")
-    if program in _SYSTEM and (group in {*_GROUPS, user} or group.isdigit()):
-        return
-    colon = text.find(":", given.start, given.end)
-    closing = given.quoted[-1][1] if given.quoted and text[given.end - 1] in "\"'" else given.end
-    whole = given.quoted[0] if given.quoted else (given.start, given.end)
-    begin = text[colon + 1 : colon + 2]
-    if colon >= 0 and begin != "/" and (begin == "$" or not _all_references(text[whole[0] : whole[1]])):
-        yield colon + 1, closing
-
-
-def _all_references(value: str) -> bool:
-    return all(map(_REFERENCE.fullmatch, value.split(":")))
-
-
-def _by_letter(word: Word, after: Word | None, program: str) -> Iterator[Span]:
-    """What clients take by a letter, with a space or without."""
-    option = word.bare[:2]
-    if _ATTACHED.match(program):
-        if option == "-p" and len(word.bare) > 2:
-            yield word.start + 2, word.end
-    elif option[:1] == "-" and option[1:] and option[1:] in _LETTERS.get(program, ""):
-        if len(word.bare) > 2:
-            yield word.start + 2, word.end
-        elif after is not None:
-            yield after.start, after.end
-
-
-def _reads_one(command: Sequence[Word]) -> bool:
-    """Does it take a password from its stdin?"""
-    named = {word.bare.rpartition("/")[2] for word in command}
-    flags = [word.bare for word in command if word.bare.startswith("-")]
-    by_flag = any("stdin" in flag or flag in {"--with-token", "--passphrase-fd"} for flag in flags)
-    asked = "sudo" in named and any(re.fullmatch(r"-[A-Za-z]*S[A-Za-z]*", flag) for flag in flags)
-    return by_flag or asked or bool(named & _FROM_STDIN)
-
-
-def _on_stdin(text: str, before: Sequence[Word], command: Sequence[Word], end: int) -> Iterator[Span]:
-    """What it is given there: said before the pipe, or after `<<<` and `<<`."""
-    if before and command[0].operator.strip() == "|" and before[0].bare in _SAYS:
-        for word in before[1:]:
-            if not word.bare.startswith(("-", "%")):
-                yield word.start, word.end
-    for word in command:
-        if word.operator == "<<<":
-            yield word.start, word.end
-        elif word.operator == "<<":
-            yield text.find("\n", word.end, end) + 1 or end, end
-            return

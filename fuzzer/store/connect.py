@@ -16,9 +16,9 @@ from sqlite_utils import Database
 from tenacity import retry, retry_if_exception, stop_after_delay, wait_fixed
 
 from fuzzer.store.errors import NothingRecorded, StoreError, primary_code, troubles_told
+from fuzzer.store.migrations import APPLICATION_ID, READABLE, VERSION, migrations
 from fuzzer.store.order import after_their_answer, misplaced
 from fuzzer.store.place import place_of
-from fuzzer.store.schema import APPLICATION_ID, READABLE, VERSION, migrations
 from fuzzer.store.shape import changed
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from fuzzer.store.errors import ILLEGIBLE, Changed, Unreadable, legible, raised
 from fuzzer.store.known import Known
 from fuzzer.store.records import Death, Intent
 from fuzzer.store.rows import as_it_ended, death_of, grouped, intent_of, observation_of, whole
-from fuzzer.store.schema import LINKED, stored_columns
+from fuzzer.store.tables import LINKED, stored_columns
 
 if TYPE_CHECKING:
     import sqlite3

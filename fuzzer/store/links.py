@@ -11,7 +11,7 @@ from fuzzer.store.clock import utc_now
 from fuzzer.store.errors import StoreError
 from fuzzer.store.history import History
 from fuzzer.store.records import Seal
-from fuzzer.store.schema import LINKED, stored_columns
+from fuzzer.store.tables import LINKED, stored_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

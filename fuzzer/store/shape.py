@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from sqlite_utils import Database
 
-from fuzzer.store.schema import READABLE, migrations
+from fuzzer.store.migrations import READABLE, migrations
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

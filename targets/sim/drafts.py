@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from targets.sim.world import Draft
+from targets.sim.parts import Draft
 
 MASK = 2**64 - 1
 GOLDEN = 0x9E3779B97F4A7C15  # 2**64 / golden ratio: its multiples spread evenly, so short runs keep the mean

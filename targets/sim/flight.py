@@ -6,8 +6,8 @@ from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from targets.sim.failing import Rule
 from targets.sim.rules import Value
-from targets.sim.world import Rule
 
 
 @dataclass(slots=True)

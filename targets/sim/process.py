@@ -20,9 +20,10 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from targets.sim.engine import Engine
+from targets.sim.failing import Rule
 from targets.sim.flight import Request
 from targets.sim.frames import Head, Unpacker, pack
-from targets.sim.world import Rule, World
+from targets.sim.world import World
 
 READ = 1 << 20
 PR_SET_PDEATHSIG = 1

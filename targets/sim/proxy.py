@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
-from targets.sim.world import Proxy
+from targets.sim.parts import Proxy
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from targets.sim.failing import MODIFIERS, At, Rule
 from targets.sim.rules import Condition, Value
-from targets.sim.world import MODIFIERS, At, Rule
 
 
 class Rulebook:

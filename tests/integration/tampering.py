@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sqlite_utils import Database
 
 from fuzzer.store.chain import GENESIS, link
-from fuzzer.store.schema import stored_columns
+from fuzzer.store.tables import stored_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

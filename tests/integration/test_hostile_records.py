@@ -22,7 +22,7 @@ from sqlite_utils import Database
 from fuzzer.cli import main
 from fuzzer.report.plain import HIDDEN
 from fuzzer.store import Store, StoreError, audit
-from fuzzer.store.schema import LINKED, stored_columns
+from fuzzer.store.tables import LINKED, stored_columns
 from tests.integration.recorded import record
 from tests.integration.tampering import forged
 from tests.integration.test_report import Page, is_inert_markdown

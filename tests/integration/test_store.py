@@ -31,8 +31,9 @@ from fuzzer.revival import Revival
 from fuzzer.store import History, Intent, NoSuchRun, RunRecord, Store, StoreError, TargetLocked
 from fuzzer.store.errors import Unreadable
 from fuzzer.store.lock import holder
+from fuzzer.store.migrations import APPLICATION_ID, VERSION, migrations
 from fuzzer.store.records import Ending
-from fuzzer.store.schema import APPLICATION_ID, LINKED, VERSION, migrations
+from fuzzer.store.tables import LINKED
 from targets.base import Fault, Health
 from targets.scrape import DraftCounts
 

@@ -19,7 +19,7 @@ from fuzzer.observation import Observation
 from fuzzer.store import History, Intent, RunRecord, Store, audit
 from fuzzer.store.chain import link
 from fuzzer.store.records import Ending
-from fuzzer.store.schema import LINKED
+from fuzzer.store.tables import LINKED
 from targets.base import Health
 from tests.integration.tampering import unguarded
 

@@ -16,7 +16,7 @@ import pytest
 
 from fuzzer.model import Outcome
 from fuzzer.store import History, Store, audit
-from fuzzer.store.schema import APPLICATION_ID, VERSION
+from fuzzer.store.migrations import APPLICATION_ID, VERSION
 from tests.integration.recorded import FOUND, record
 
 DATA = Path(__file__).parent / "data"

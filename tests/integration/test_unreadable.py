@@ -16,7 +16,8 @@ from sqlite_utils import Database
 
 from fuzzer.cli import main
 from fuzzer.store import History, RunRecord, Store, StoreError, audit
-from fuzzer.store.schema import LINKED, migrations, stored_columns
+from fuzzer.store.migrations import migrations
+from fuzzer.store.tables import LINKED, stored_columns
 from tests.integration.recorded import record
 from tests.integration.tampering import loosened, unguarded
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 
-from fuzzer.measure.evals import Evals, Row, Score, Test
+from fuzzer.measure.evals import Evals, Row, Test
 from fuzzer.measure.sameness import Cell, Divergence, Needles, Sameness, Verdict
+from fuzzer.measure.significance import Score
 from fuzzer.report.same import Control, evals_object, evals_text, evals_words, same_object, same_text
 
 EVIL = "\x1b[2J\u202e<script>" + "x" * 500

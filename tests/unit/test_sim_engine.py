@@ -10,9 +10,10 @@ import pytest
 from targets.sim.cache import PrefixCache
 from targets.sim.engine import Engine
 from targets.sim.exposition import Gauges, exposition
+from targets.sim.failing import Rule
 from targets.sim.flight import Request
 from targets.sim.frames import Unpacker, pack
-from targets.sim.world import Rule, World
+from targets.sim.world import World
 
 WORDS = [(300 + index, f" word{index}") for index in range(50)]
 

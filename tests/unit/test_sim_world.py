@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from targets.sim.drafts import accepted_drafts, chance, draw, processed
+from targets.sim.parts import Draft
 from targets.sim.rules import NAMES, BadRule, Condition, Value
 from targets.sim.strict import BadWorld
-from targets.sim.world import Draft, World, shipped
+from targets.sim.world import World, shipped
 
 VALUES: dict[str, Value] = dict.fromkeys(NAMES, 1)
 

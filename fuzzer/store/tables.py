@@ -1,29 +1,18 @@
-"""Which tables does runs.db have, and how does an older one become today's?
+"""Which tables does runs.db have, and what keeps their rows as they were written?
 
 Every row of a run, whatever its table, is a link of the run's hash chain: `(run, position)` is its place, `chain`
 keeps the hash. Rows are immutable from birth: what is learnt later is a row of its own. A dataclass of the model is
 kept whole, as JSON; the generated columns beside it are windows on that JSON for whoever asks in SQL.
-`at_s` is active seconds of the run, `at_utc` when the row was written. A migration that has been released is history:
-never edit one, append another.
+`at_s` is active seconds of the run, `at_utc` when the row was written. All of this is the first migration, so it is
+never edited: what changes a table is a migration of its own.
 """
 
 from __future__ import annotations
 
-import sqlite3
 from typing import TYPE_CHECKING, Final
 
-from sqlite_utils import Migrations
-
-from fuzzer.store.views import COVERAGE, LATEST, VIEWS
-
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from sqlite_utils import Database
-
-APPLICATION_ID: Final = 0x63747866  # "ctxf": SQLite keeps it in the file's header
-VERSION: Final = 4  # how many migrations there are: the header's user_version
-READABLE: Final = 1  # the oldest version that is read as it is: what came since are views, and columns at the end
 
 # The tables whose rows are links, in the order in which a run's first rows are written.
 LINKED: Final = (
@@ -38,8 +27,6 @@ LINKED: Final = (
     "notes",
     "seals",
 )
-
-migrations = Migrations("ctxfuzz")
 
 _PLACE = """
     run TEXT NOT NULL,
@@ -63,7 +50,7 @@ def _window(column: str, kind: str, json: str, path: str) -> str:
     return f"{column} {kind} GENERATED ALWAYS AS ({json} ->> '$.{path}') VIRTUAL,"
 
 
-_TABLES = f"""
+TABLES: Final = f"""
 CREATE TABLE chain (
     run TEXT NOT NULL,
     position INTEGER NOT NULL CHECK (position > 0),
@@ -223,7 +210,7 @@ CREATE TABLE seals ({_PLACE}
 """
 
 
-def _guards(table: str) -> str:
+def guards(table: str) -> str:
     """Rows of `table` are never changed or deleted, and a new one comes right after the run's last."""
     return f"""
 CREATE TRIGGER {table}_never_change BEFORE UPDATE ON {table}
@@ -234,35 +221,3 @@ CREATE TRIGGER {table}_only_grow BEFORE INSERT ON {table}
 WHEN NEW.position IS NOT (SELECT coalesce(max(position), 0) + 1 FROM chain WHERE run = NEW.run)
 BEGIN SELECT RAISE(ABORT, 'a row is only added at the end of its run'); END;
 """  # noqa: S608  (our own names)
-
-
-def _statements(script: str) -> Iterator[str]:
-    """The script's statements, one by one: `executescript` would commit what the migration has begun."""
-    statement = ""
-    for line in script.splitlines():
-        statement += line + "\n"
-        if sqlite3.complete_statement(statement):
-            yield statement
-            statement = ""
-
-
-@migrations(name="0001_runs")
-def _runs(db: Database) -> None:
-    for statement in _statements(_TABLES + "".join(_guards(table) for table in ("chain", *LINKED)) + VIEWS):
-        db.execute(statement)
-
-
-@migrations(name="0002_coverage")
-def _coverage(db: Database) -> None:
-    db.execute(COVERAGE)
-
-
-@migrations(name="0003_relapses")
-def _relapses(db: Database) -> None:
-    db.execute("ALTER TABLE revivals ADD COLUMN relapses INTEGER")
-
-
-@migrations(name="0004_order")
-def _order(db: Database) -> None:
-    for statement in _statements(LATEST):
-        db.execute(statement)
