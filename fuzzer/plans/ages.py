@@ -13,7 +13,7 @@ from fuzzer.model import Outcome
 from fuzzer.observation import Observation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     Clock = Callable[["Life"], tuple[float, float]]
     """The ages, alive and dead, between which a life ended."""
@@ -38,6 +38,15 @@ class Life:
     ended: bool = False
     idle: bool = False
     gone_s: float = 0.0
+    _ages: dict[Clock, tuple[float, float]] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def age(self, clock: Clock) -> tuple[float, float]:
+        """Its ages, alive and dead, on this clock. Those of a life that has ended are worked out once."""
+        if not self.ended:
+            return clock(self)
+        if clock not in self._ages:
+            self._ages[clock] = clock(self)
+        return self._ages[clock]
 
     @property
     def is_answered(self) -> bool:
@@ -56,27 +65,24 @@ class Life:
         return self.probes[:-1] if self.ended and not self.idle else self.probes
 
 
-def lives_of(seen: Iterable[Observation]) -> list[Life]:
-    """The lives that a run has met, first to last. The last one goes on.
+def live_on(lives: list[Life], seen: Observation) -> None:
+    """Take one more observation into the lives that a run has met, first to last. The last one goes on.
 
     One that is wedged serves nobody any more, so that it has ended, whether or not its death is seen; but for one that
-    is seen to serve again.
+    is seen to serve again. A life that has ended is as it is.
     """
-    lives = [Life()]
-    for each in seen:
-        if each.died_before:
-            lives[-1].ended, lives[-1].idle, lives[-1].gone_s = True, True, each.started_s
-            lives.append(Life(each.started_s, each.started_s, whole=True))
-        life, is_nobodys = lives[-1], each.blames == "nobody"
-        if is_nobodys and each.outcome is Outcome.ABANDONED:
-            life.born_s, life.sung = each.over_s, each.canaries
-            continue
-        life.probes.append(each)
-        if (each.wedged and not each.outlived) or (each.deaths and not is_nobodys):
-            life.ended, life.gone_s = True, each.ended_s
-            others = (life.is_answered or each.wedged) + each.relapses  # canaries that were no songs of the next life
-            lives.append(Life(each.over_s, each.ended_s, whole=True, sung=max(each.canaries - others, 0)))
-    return lives
+    if seen.died_before:
+        lives[-1].ended, lives[-1].idle, lives[-1].gone_s = True, True, seen.started_s
+        lives.append(Life(seen.started_s, seen.started_s, whole=True))
+    life, is_nobodys = lives[-1], seen.blames == "nobody"
+    if is_nobodys and seen.outcome is Outcome.ABANDONED:
+        life.born_s, life.sung = seen.over_s, seen.canaries
+        return
+    life.probes.append(seen)
+    if (seen.wedged and not seen.outlived) or (seen.deaths and not is_nobodys):
+        life.ended, life.gone_s = True, seen.ended_s
+        others = (life.is_answered or seen.wedged) + seen.relapses  # canaries that were no songs of the next life
+        lives.append(Life(seen.over_s, seen.ended_s, whole=True, sung=max(seen.canaries - others, 0)))
 
 
 def ended_of(lives: list[Life]) -> list[Life]:
@@ -85,8 +91,8 @@ def ended_of(lives: list[Life]) -> list[Life]:
 
 def age_of_all(lives: list[Life], clock: Clock) -> float | None:
     """The age at which every whole life ended; None where one ended earlier than another lived."""
-    oldest = max(clock(life)[0] for life in lives)
-    dead = min(clock(life)[1] for life in ended_of(lives))
+    oldest = max(life.age(clock)[0] for life in lives)
+    dead = min(life.age(clock)[1] for life in ended_of(lives))
     slack = 0.0 if clock in COUNTED else SAME_AGE
     return dead if oldest <= (1 + slack) * dead else None
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from fuzzer.model import ProbeSpec, Role, Side, side_of
 from fuzzer.observation import Observation
+from fuzzer.plans.ages import Life, live_on
 from fuzzer.plans.clamps import disbelieved
 from fuzzer.plans.doubt import Doubts
 from fuzzer.plans.fresh import is_fresh
@@ -54,6 +55,7 @@ class Ledger:
         self.evidence: list[Observation] = []
         self.by_role: dict[Role, list[Observation]] = {}
         self.deaths = 0
+        self.lives = [Life()]  # of the engine, first to last
         self.prices = Prices(question)
         self.longest = 0  # tokens of a warm prompt that this life of the engine has read
         self._unserved: set[int] = set()  # warm prompts, by `seq`, that the cache could not serve whole
@@ -78,6 +80,7 @@ class Ledger:
             self._unserved.add(seen.seq)
         self.longest = 0 if seen.deaths or seen.wedged else max(self.longest, read_of(seen, self.question.fail_on))
         self.seen.append(seen)
+        live_on(self.lives, seen)
         if not self.question.is_turned and self._offsets.take(seen):
             self._file_anew()
             self._line = self._drawn()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from fuzzer.model import FAIL_ON_DEFAULT, Cache, Caching, Outcome, ProbeSpec, Role
@@ -21,7 +22,7 @@ BASELINE_LENGTH = 64
 ENOUGH_TO_DRAFT = 16  # one output token is the prefill's own: nothing is drafted for it, and k stays unknown
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # no slots: what follows from it is worked out once
 class BisectQuestion:
     """Lengths are prompt tokens, as the server counts them; on the axis `output` they are output tokens, asked for
     after a prompt of `prompt_tokens`. `total` only says that the user thinks in sums: `lo` and `hi` are prompts all the
@@ -95,17 +96,17 @@ class BisectQuestion:
         """The longest prompt that the advertised limit admits."""
         return None if self.limit is None else self.limit - self.largest_prompt_below_limit
 
-    @property
+    @cached_property
     def top(self) -> int:
         """The highest length that the search may ask: hi, cut to what the limit admits."""
         return min(value for value in (self.hi, self.longest) if value is not None)
 
-    @property
+    @cached_property
     def start(self) -> int:
         """Where the search starts: lo, cut likewise."""
         return min(self.lo, self.top)
 
-    @property
+    @cached_property
     def baseline(self) -> int:
         """The length of the short prompt that comes first."""
         return max(1, min(BASELINE_LENGTH, self.start - 1))

@@ -20,7 +20,6 @@ from fuzzer.plans.ages import (
     Life,
     age_of_all,
     ended_of,
-    lives_of,
     requests_of,
     seconds_of,
     since_death,
@@ -49,7 +48,7 @@ def worn(ledger: Ledger) -> str | None:
     kill so often that chance will not do. A life that an edge ended, too, would hide that the others end alike; but two
     that are left then may be so by chance.
     """
-    lives = lives_of(ledger.seen)
+    lives = ledger.lives
     if len(_deaths(ledger.at(ledger.question.baseline))) >= ENOUGH_LIVES:
         return _alike(lives[1:], ended_of(lives))
     if sum(_surprise(tally) for _, tally in ledger.line()) < SURE:
@@ -86,7 +85,7 @@ def kills_the_old(ledger: Ledger) -> str | None:
     deaths, passes = [], []
     shortest = min((seen.length for seen in ledger.evidence if seen.ended_a_life), default=0)
     counted = {seen.seq: seen for seen in ledger.evidence if seen.length >= shortest}
-    for life in lives_of(ledger.seen):
+    for life in ledger.lives:
         age = life.sung
         for seen in life.probes:
             known = counted.get(seen.seq)
@@ -103,13 +102,13 @@ def kills_the_old(ledger: Ledger) -> str | None:
 
 def died_alone(ledger: Ledger) -> str | None:
     """A sentence: lives ended while no probe was in flight, and one of those was asked nothing but short prompts."""
-    lives = lives_of(ledger.seen)[1:]
+    lives = ledger.lives[1:]
     alone = [life for life in ended_of(lives) if life.is_answered]
     if len(alone) < ENOUGH_LIVES or not any(life.idle and _is_idler(life, ledger) for life in alone):
         return None
     if age_of_all(lives, since_death) is None:
         return None
-    age = min(seconds_of(life)[1] for life in alone)
+    age = min(life.age(seconds_of)[1] for life in alone)
     return f"the engine dies by itself, about {age:.0f} s after it came back, also where it is asked next to nothing"
 
 
@@ -119,15 +118,15 @@ def live_as_long(ledger: Ledger) -> ProbeSpec | Finding | None:
     Asked where lives ended with no probe in flight: then the engine is let alone until that age. And where all lives
     ended after as many requests. No more is asked where life after life ends at lengths that pass.
     """
-    question, lives = ledger.question, lives_of(ledger.seen)
+    question, lives = ledger.question, ledger.lives
     if (why := _ends_where_all_passes(ledger, lives)) is not None:
         return inconclusive(ledger, Halt.NOT_LENGTH, why)
     ended = ended_of(lives)
     alone = [life for life in ended if life.is_answered]
     if alone and age_of_all(lives, since_death) is not None:
-        age = max(seconds_of(life)[1] for life in alone)
+        age = max(life.age(seconds_of)[1] for life in alone)
         wait_s = (1 + SAME_AGE) * age - (ledger.over_s - lives[-1].born_s)
-        if max(seconds_of(life)[0] for life in lives) <= (1 + SAME_AGE) * age and wait_s <= LONGEST_NAP_S:
+        if max(life.age(seconds_of)[0] for life in lives) <= (1 + SAME_AGE) * age and wait_s <= LONGEST_NAP_S:
             reason = f"it died with nothing in flight, {age:.0f} s after it came back: does it, let alone?"
             return replace(question.spec(question.baseline, Role.CONFIRM_GOOD, reason), wait_s=max(wait_s, 0.0))
     if len(ended) < ENOUGH_LIVES or any(life.idle for life in ended):
@@ -146,7 +145,7 @@ def _ends_where_all_passes(ledger: Ledger, lives: list[Life]) -> str | None:
     """
     good = ledger.bounds.last_good or 0
     asked = [life for life in ended_of(lives) if not life.idle and life.probes[-1].spec.role is Role.CONFIRM_GOOD]
-    ages = sorted(requests_of(life)[1] for life in asked if life.probes[-1].length <= good)
+    ages = sorted(life.age(requests_of)[1] for life in asked if life.probes[-1].length <= good)
     if len(ages) <= MOST_OUTLIVED:
         return None
     span = f"after {ages[0]:.0f} to {ages[-1]:.0f} requests"

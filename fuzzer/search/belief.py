@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from fuzzer.search.suspects import edges_of
@@ -28,8 +30,13 @@ class Segment:
     stop: int
     mass: float
 
+    def between(self, low: int, high: int) -> Segment:
+        """The part of it from `low` on and below `high`."""
+        first, stop = max(self.first, low), min(self.stop, high)
+        return Segment(first, stop, self.mass * (stop - first) / (self.stop - self.first))
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True)  # no slots: what follows from it is worked out once
 class Belief:
     """A piecewise-constant prior over the edge: segments in order that do not overlap. Masses need not add up to 1."""
 
@@ -84,12 +91,26 @@ class Belief:
 
     def within(self, low: int, high: int) -> list[Segment]:
         """The belief after `low` was good and `high` was bad."""
-        cut = []
-        for segment in self.segments:
-            first, stop = max(segment.first, low), min(segment.stop, high)
-            if first < stop:
-                cut.append(Segment(first, stop, segment.mass * (stop - first) / (segment.stop - segment.first)))
-        return cut or [Segment(low, high, 1.0)]
+        begin, end = bisect_right(self._stops, low), bisect_left(self._firsts, high)
+        if begin >= end or low >= high:
+            return [Segment(low, high, 1.0)]
+        cut = list(self._uncut[begin:end])
+        for at in {begin, end - 1}:
+            cut[at - begin] = self.segments[at].between(low, high)
+        return cut
+
+    @cached_property
+    def _uncut(self) -> tuple[Segment, ...]:
+        """The segments as `between` leaves those that no bracket cuts."""
+        return tuple(segment.between(segment.first, segment.stop) for segment in self.segments)
+
+    @cached_property
+    def _firsts(self) -> list[int]:
+        return [segment.first for segment in self.segments]
+
+    @cached_property
+    def _stops(self) -> list[int]:
+        return [segment.stop for segment in self.segments]
 
     def chance(self, low: int, high: int, edge: int) -> float:
         """The probability of one edge, given the bracket."""
@@ -144,6 +165,7 @@ def best_chance(good: float, bad: float) -> float:
     return math.exp(-best_rate(good, bad) * good)
 
 
+@lru_cache(maxsize=4096)
 def best_rate(good: float, bad: float) -> float:
     """The most nats that a cost of one can buy: the root h of e^(-h good) + e^(-h bad) = 1."""
     low, high = 0.0, math.log(2) / min(good, bad)

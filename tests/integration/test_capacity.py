@@ -10,7 +10,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 from click.testing import CliRunner
 
@@ -18,6 +17,7 @@ from fuzzer.cli import main
 from fuzzer.store import History
 from targets.sim import Simulation, running
 from targets.sim.world import World
+from tests import forked
 
 pytestmark = pytest.mark.anyio
 
@@ -34,7 +34,7 @@ async def world(**more: Any) -> AsyncIterator[Simulation]:
 async def capacity(folder: Path, url: str, *flags: str) -> tuple[int, str]:
     command = [sys.executable, "-m", "fuzzer.cli", "capacity", "--url", url, *flags]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = await anyio.run_process(command, cwd=folder, env=environment, check=False)
+    done = await forked.run_process(command, cwd=folder, env=environment)
     return done.returncode, done.stdout.decode() + done.stderr.decode()
 
 

@@ -19,6 +19,7 @@ import pytest
 from fuzzer.store import History
 from targets.sim import Simulation, running
 from targets.sim.world import World
+from tests import forked
 
 pytestmark = pytest.mark.anyio
 
@@ -38,7 +39,7 @@ def environment(**extra: str) -> dict[str, str]:
 
 async def ctxfuzz(folder: Path, *args: str, **env: str) -> subprocess.CompletedProcess[bytes]:
     command = [sys.executable, "-m", "fuzzer.cli", *args]
-    return await anyio.run_process(command, cwd=folder, env=environment(**env), check=False)
+    return await forked.run_process(command, cwd=folder, env=environment(**env))
 
 
 @asynccontextmanager

@@ -23,6 +23,7 @@ from fuzzer.plans.question import BisectQuestion
 from fuzzer.store import Intent, RunRecord, Store
 from targets.sim import Simulation, running
 from targets.sim.world import World
+from tests import forked
 
 pytestmark = pytest.mark.anyio
 
@@ -37,7 +38,7 @@ def environment(**extra: str) -> dict[str, str]:
 async def refused(folder: Path, *args: str) -> tuple[int, str]:
     """The exit code, and stderr, which must hold no traceback; stdout must stay empty."""
     command = [sys.executable, "-m", "fuzzer.cli", *args]
-    ended = await anyio.run_process(command, cwd=folder, env=environment(), check=False)
+    ended = await forked.run_process(command, cwd=folder, env=environment())
     text = ended.stderr.decode()
     assert ended.stdout == b""
     assert "Traceback" not in text
@@ -251,7 +252,7 @@ async def test_a_list_that_nobody_reads_to_its_end_is_no_error(recorded: Path) -
 
 async def test_a_program_that_reads_json_is_told_of_a_fault_too(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "fuzzer.cli", "bisect", "--url", "http://127.0.0.1:9", *BRACKET, "--json"]
-    ended = await anyio.run_process(command, cwd=tmp_path, env=environment(), check=False)
+    ended = await forked.run_process(command, cwd=tmp_path, env=environment())
     told = json.loads(ended.stdout)
     assert (told["schema"], told["exit_code"], ended.returncode) == ("ctxfuzz.error/1", 4, 4)
     assert told["error"] in ended.stderr.decode()

@@ -10,13 +10,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-import anyio
 import pytest
 
 from fuzzer.cli.common import CommonFlags
 from fuzzer.store import History, audit
 from targets.sim import running
 from targets.sim.world import World
+from tests import forked
 from tests.integration.playing import play
 from tests.integration.tampering import forged
 
@@ -33,7 +33,7 @@ WELL = {**SMALL, "rules": []}
 
 async def quick(folder: Path, *args: str) -> subprocess.CompletedProcess[bytes]:
     env = {**os.environ, "PYTHONPATH": str(ROOT), "OPENAI_API_KEY": "sk-very-secret"}
-    return await anyio.run_process([sys.executable, "-m", "tests.chaos.quick", *args], cwd=folder, env=env, check=False)
+    return await forked.run_process([sys.executable, "-m", "tests.chaos.quick", *args], cwd=folder, env=env)
 
 
 @pytest.fixture
@@ -77,6 +77,7 @@ async def test_a_command_that_held_a_secret_is_asked_for_again_and_not_run(tmp_p
         result = await play(flags, lo=200, hi=400, resolution=64, confidence=0.5)
         last = f"{result.run_row.run}:{next(seen.seq for seen in result.observations if seen.deaths)}"
         without = await quick(tmp_path, "replay", last)
+        await simulation.up()
         again = await quick(tmp_path, "replay", last, "--on-death", f"touch {shlex.quote(str(helped))}")
     said = f"run {result.run_row.run} had a --on-death with a secret in it: the record keeps none"
     assert (without.returncode, again.returncode) == (0, 0)

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import forked
+
 ROOT = Path(__file__).parent.parent.parent
 ORBSTACK = "localhost,127.0.0.1,fd07:b51a:cc66:f0::/64"
 PASSWORD = "Tr0ub4dor-and-3#Zq"
@@ -24,8 +26,8 @@ def environment(**there: str) -> dict[str, str]:
 
 def ctxfuzz(folder: Path, *args: str, **there: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "fuzzer.cli", *args]
-    env = environment(**there)
-    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=120, check=False)
+    done = forked.run(command, cwd=folder, env=environment(**there), timeout_s=120)
+    return subprocess.CompletedProcess(command, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 def deaf_port() -> int:

@@ -27,6 +27,7 @@ from fuzzer.plans.verify import VerifyQuestion, checks
 from fuzzer.store import History, RunRecord, Store
 from targets.sim import running
 from targets.sim.world import World
+from tests import forked
 from tests.integration.playing import QUICK
 
 pytestmark = pytest.mark.anyio
@@ -42,7 +43,7 @@ WITHOUT_DRAFTER = World.from_dict({"limit": {"tokens": 4096}})
 async def ctxfuzz(folder: Path, *args: str) -> subprocess.CompletedProcess[bytes]:
     kept = {name: value for name, value in os.environ.items() if name != "OPENAI_API_KEY"}
     command = [sys.executable, "-m", "fuzzer.cli", *args]
-    return await anyio.run_process(command, cwd=folder, env={**kept, "PYTHONPATH": str(ROOT)}, check=False)
+    return await forked.run_process(command, cwd=folder, env={**kept, "PYTHONPATH": str(ROOT)})
 
 
 async def verified(world: World, folder: Path, cap: int, first_bad: int | None = None) -> tuple[Finding, int]:

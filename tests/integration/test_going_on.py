@@ -21,6 +21,7 @@ from fuzzer.plans.question import BisectQuestion
 from fuzzer.store import History
 from targets.sim import Simulation, running
 from targets.sim.world import World
+from tests import forked
 from tests.integration.raw import Reader, Writer, request_of, serving
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
@@ -37,7 +38,7 @@ def environment(**more: str) -> dict[str, str]:
 
 
 async def ctxfuzz(folder: Path, *args: str, **more: str) -> subprocess.CompletedProcess[bytes]:
-    return await anyio.run_process([*CTXFUZZ, *args], cwd=folder, env=environment(**more), check=False)
+    return await forked.run_process([*CTXFUZZ, *args], cwd=folder, env=environment(**more))
 
 
 async def edge_of(target: Simulation, folder: Path, controls: list[list[str]], *, stopped: bool = False) -> str:

@@ -19,6 +19,7 @@ import pytest
 from fuzzer.errors import RunStopped
 from fuzzer.model import Outcome
 from targets.errors import TargetUnusable
+from tests import forked
 from tests.integration.raw import Writer, whole
 from tests.integration.staging import Act, body, endless, page, probe, saying, staged
 
@@ -35,7 +36,7 @@ async def ctxfuzz(folder: Path, *args: str, **env: str) -> subprocess.CompletedP
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OPENAI_API_KEY": "", **env}
     command = [sys.executable, "-m", "fuzzer.cli", *args]
     with anyio.fail_after(90):
-        ended = await anyio.run_process(command, cwd=folder, env=environment, check=False)
+        ended = await forked.run_process(command, cwd=folder, env=environment)
     for stream in (ended.stdout, ended.stderr):
         assert b"Traceback" not in stream, stream.decode()
         assert b"\x1b" not in stream

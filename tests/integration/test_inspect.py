@@ -9,12 +9,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 
 from fuzzer.store import History
 from targets.sim import running
 from targets.sim.world import World
+from tests import forked
 
 pytestmark = pytest.mark.anyio
 
@@ -25,7 +25,7 @@ DRAFTING = {"limit": {"tokens": LIMIT}, "draft": {"k": 7, "acceptance_length": 1
 
 async def inspected(url: str, db: Path, *flags: str) -> str:
     command = [sys.executable, "-m", "fuzzer.cli", "inspect", "--url", url, "--db", str(db), "-q", *flags]
-    done = await anyio.run_process(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False)
+    done = await forked.run_process(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)})
     assert done.returncode == 0, done.stderr
     return done.stdout.decode()
 
@@ -76,5 +76,5 @@ async def test_a_dry_run_generates_nothing(world: Callable[..., World], tmp_path
 
 async def test_a_fault_is_told_to_programs_too(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "fuzzer.cli", "inspect", "--url", "http://127.0.0.1:9", "--json"]
-    done = await anyio.run_process(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, cwd=tmp_path, check=False)
+    done = await forked.run_process(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)})
     assert (done.returncode, json.loads(done.stdout)["exit_code"]) == (4, 4), done.stderr

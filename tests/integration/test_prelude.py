@@ -20,6 +20,7 @@ from targets import patience
 from targets.base import Fault, Reply
 from targets.detect import connect
 from targets.errors import TargetBusy
+from tests import forked
 from tests.integration.raw import Handler, Reader, Writer, request_of, serving, whole
 from tests.integration.staging import PAGES, Stage, page, page_not_found, staged
 
@@ -40,7 +41,7 @@ def environment() -> dict[str, str]:
 
 
 async def ctxfuzz(folder: Path, *args: str) -> subprocess.CompletedProcess[bytes]:
-    return await anyio.run_process([*CTXFUZZ, *args], cwd=folder, env=environment(), check=False)
+    return await forked.run_process([*CTXFUZZ, *args], cwd=folder, env=environment())
 
 
 class Frail(Stage):

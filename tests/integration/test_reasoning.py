@@ -7,7 +7,6 @@ import os
 import sys
 from pathlib import Path
 
-import anyio
 import pytest
 from click.testing import CliRunner, Result
 
@@ -20,6 +19,7 @@ from fuzzer.search.configured import NAMED
 from fuzzer.store import History, RunRecord, Store
 from targets.sim import running
 from targets.sim.world import World
+from tests import forked
 from tests.integration.playing import play
 from tests.integration.recorded import record
 
@@ -160,7 +160,7 @@ async def test_what_bisect_is_told_of_its_search_is_recorded(tmp_path: Path, dra
             "--max-deaths", "0", "--confidence", "0.3", "-q",
         ]  # fmt: skip
         env = {**os.environ, "PYTHONPATH": str(ROOT)}
-        ended = await anyio.run_process(command, cwd=tmp_path, env=env, check=False)
+        ended = await forked.run_process(command, cwd=tmp_path, env=env)
     assert ended.returncode == 3, ended.stderr.decode()
     with History.open(tmp_path / "runs.db") as history:
         question = BisectQuestion.from_json(history.get("last").record.question)

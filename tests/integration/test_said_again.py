@@ -24,6 +24,7 @@ from fuzzer.observation import Observation
 from fuzzer.plans.bisect import BisectQuestion
 from fuzzer.store import History, Intent, RunRecord, Store
 from fuzzer.store import store as recording
+from tests import forked
 from tests.integration.staging import QUICK, Stage, probe, staged
 
 pytestmark = pytest.mark.anyio
@@ -49,7 +50,7 @@ async def ctxfuzz(folder: Path, *args: str, key: str = "") -> subprocess.Complet
     env = {**os.environ, "PYTHONPATH": str(ROOT), "OPENAI_API_KEY": key, "COLUMNS": "1000"}
     command = [sys.executable, "-m", "tests.chaos.quick", *args]
     with anyio.fail_after(120):
-        done = await anyio.run_process(command, cwd=folder, env=env, check=False)
+        done = await forked.run_process(command, cwd=folder, env=env)
     return subprocess.CompletedProcess(args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 

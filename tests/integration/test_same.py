@@ -30,6 +30,7 @@ from fuzzer.prompts.page import NEEDLES
 from fuzzer.store import History
 from targets.sim import Simulation, running
 from targets.sim.world import World
+from tests import forked
 from tests.integration.playing import QUICK
 from tests.integration.raw import Reader, Writer, request_of, serving, whole
 
@@ -215,7 +216,7 @@ async def test_the_command_leaves_with_1_and_every_reader_of_the_record_knows(tm
     async with two({**LOSSY, **quick}, quick) as (target, control):
         asked = ("--url", target.url, "--control", f"plain={control.url}", "--lengths", "1200", "--json")
         command = [sys.executable, "-m", "fuzzer.cli", "same", *asked]
-        done = await anyio.run_process(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False)
+        done = await forked.run_process(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)})
     assert done.returncode == 1, done.stderr.decode()
     told = json.loads(done.stdout)
     assert (told["schema"], told["verdict"]) == ("ctxfuzz.same/1", "different")
@@ -249,7 +250,7 @@ async def test_a_control_that_was_interrupted_goes_on_and_the_verdict_is_told(tm
             with pytest.raises(Interrupted):
                 await comparing.compared(opened, asked, plain, (stop_at_the_control,), stop, sample_s=0.05)
         command = [sys.executable, "-m", "fuzzer.cli", "resume", "last", "--json"]
-        done = await anyio.run_process(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False)
+        done = await forked.run_process(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)})
     assert done.returncode == 1, done.stderr.decode()
     assert json.loads(done.stdout)["verdict"] == "different"
     assert "differs after" in read(tmp_path, "show", json.loads(done.stdout)["run"])

@@ -21,6 +21,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
+from tests import forked
 from tests.integration.raw import Reader, Writer, request_of, serving, whole
 from tests.integration.staging import Stage, page, well
 
@@ -97,9 +98,7 @@ def _again(head: bytes, content: bytes) -> Reader:
 async def ctxfuzz(folder: Path, *args: str, **variables: str) -> subprocess.CompletedProcess[bytes]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OPENAI_API_KEY": "", **variables}
     with anyio.fail_after(120):
-        return await anyio.run_process(
-            [sys.executable, "-m", "fuzzer.cli", *args], cwd=folder, env=environment, check=False
-        )
+        return await forked.run_process([sys.executable, "-m", "fuzzer.cli", *args], cwd=folder, env=environment)
 
 
 def leaks(name: str, data: bytes) -> list[str]:
@@ -340,6 +339,8 @@ async def test_a_key_in_the_environment_is_on_no_command_line(tmp_path: Path) ->
         await Echo()(reader, writer)
 
     async with serving(look) as port:
-        ended = await ctxfuzz(tmp_path, "probe", "64", "--url", f"http://127.0.0.1:{port}", OPENAI_API_KEY=key)
+        command = [sys.executable, "-m", "fuzzer.cli", "probe", "64", "--url", f"http://127.0.0.1:{port}"]
+        env = {**os.environ, "PYTHONPATH": str(ROOT), "OPENAI_API_KEY": key}
+        ended = await anyio.run_process(command, cwd=tmp_path, env=env, check=False)
     assert any(b"fuzzer.cli\0probe" in title for title in titles), ended.stderr
     assert [title for title in titles if key.encode() in title] == []

@@ -32,6 +32,7 @@ from fuzzer.report.speed import Arm, notes, rows
 from fuzzer.store import History, RunRecord, Store, audit
 from targets.sim import Simulation, running
 from targets.sim.world import World
+from tests import forked
 
 pytestmark = pytest.mark.anyio
 
@@ -279,7 +280,7 @@ async def test_a_control_whose_url_is_masked_is_told_and_the_others_go_on_withou
 
 async def quick(folder: Path, *args: str) -> subprocess.CompletedProcess[bytes]:
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return await anyio.run_process([sys.executable, "-m", "tests.chaos.quick", *args], cwd=folder, env=env, check=False)
+    return await forked.run_process([sys.executable, "-m", "tests.chaos.quick", *args], cwd=folder, env=env)
 
 
 async def test_the_command_prints_its_table_show_prints_it_again_and_the_report_draws_it(tmp_path: Path) -> None:

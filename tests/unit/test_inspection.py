@@ -16,7 +16,7 @@ from targets.scrape import DraftCounts, Scrape
 COUNTING = Scrape(0.0, {"process_start_time_seconds": 1.79e9}, draft=DraftCounts(0, 0, 0))
 BARE = Scrape(0.0)
 NO_DRAFTS = DraftCounts(0, 0, 0)
-SURVEY = Survey("vllm", "0.32.0", ("tiny",), "tiny", 8192, "a", {"a": 8192}, has_metrics=True)
+SURVEY = Survey("vllm", "0.32.0", ("tiny",), "tiny", 8192, {"a": 8192}, has_metrics=True)
 FACTS = Facts("http://h:1", SURVEY, Company(1))
 
 

@@ -11,7 +11,6 @@ from fuzzer.finding import FindingKind
 from fuzzer.model import Outcome, ProbeSpec, Role
 from fuzzer.observation import Observation
 from fuzzer.observe import observe
-from fuzzer.plans.ages import lives_of
 from fuzzer.plans.bisect import BisectQuestion, bisect
 from fuzzer.plans.fresh import took_the_engine_down
 from fuzzer.plans.ledger import Ledger
@@ -118,7 +117,7 @@ def test_an_engine_that_hangs_at_any_length_is_given_no_cap() -> None:
 def test_a_wedge_that_is_over_in_the_same_life_begins_none(more: dict[str, bool], is_fresh: bool) -> None:
     ledger = Ledger(QUESTION, [replace(HUNG, **more)])  # type: ignore[arg-type]
     assert took_the_engine_down(ledger.seen, QUESTION.fail_on) is is_fresh
-    assert len(lives_of(ledger.seen)) == 1 + is_fresh
+    assert len(ledger.lives) == 1 + is_fresh
     ledger.take(Observation(2, QUESTION.spec(900, Role.SEARCH, ""), Outcome.PASS, 900, "usage"))
     assert ledger.evidence[-1].fresh is is_fresh
 

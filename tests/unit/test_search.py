@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fuzzer.model import Outcome, ProbeSpec, Role
 from fuzzer.observation import Observation
 from fuzzer.search import Belief, Costs, Halving, Search, Suspect, cause_of, suspects_within
-from fuzzer.search.belief import best_chance, best_rate
+from fuzzer.search.belief import Segment, best_chance, best_rate
 from fuzzer.search.costs import flat
 
 LO, HI = 244_689, 300_000
@@ -32,6 +32,17 @@ def _find(search: Search, edge: int, low: int, high: int, ratio: float) -> tuple
             high, failures = length, failures + 1
     assert low == edge
     return asked, failures
+
+
+@given(st.integers(1, HI + 9), st.integers(1, HI + 9), st.sampled_from([(LO, HI), (1, HI), (262_143, 262_147)]))
+def test_a_bracket_leaves_of_each_segment_the_share_that_lies_in_it(low: int, high: int, over: tuple[int, int]) -> None:
+    belief = Belief.over(*over, suspects=suspects_within(1, HI), output_tokens=32, draft_tokens=7, floor=1)
+    cut = []
+    for segment in belief.segments:
+        first, stop = max(segment.first, low), min(segment.stop, high)
+        if first < stop:
+            cut.append(Segment(first, stop, segment.mass * (stop - first) / (segment.stop - segment.first)))
+    assert belief.within(low, high) == (cut or [Segment(low, high, 1.0)])
 
 
 @given(st.integers(LO, HI - 1), st.sampled_from([1.0, 3.0, 20.0]))
