@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from fuzzer.breaker import meets_breaker
 from fuzzer.canary import TOKENS_IN, sing
 from fuzzer.counting import looks_odd
 from fuzzer.errors import Interrupted
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from fuzzer.standing import Standing
 
 PASS_INTERVAL_S = 0.5
+_LOST = {Fault.RESET, Fault.CUT, Fault.REFUSED}
 
 
 async def aftermath(
@@ -68,6 +70,9 @@ async def aftermath(
     canary = e.canary
     if canary is None:
         return e
+    if e.hung and canary.fault in _LOST:  # it may have died only now: by a watchdog
+        late = await grace(target, pulse, seconds=settings.grace_failure_s, interval_s=GRACE_INTERVAL_S)
+        e = replace(e, health_after=(*e.health_after, *late))
     settled = await rig.look(standing)
     several = e.replicas or any(mixed(e.before, late) for late in (after, settled) if e.before and late)
     e = replace(e, settled=settled, replicas=several)
@@ -123,20 +128,25 @@ async def _sung(rig: Rig, prepared: Prepared, standing: Standing, e: Evidence, *
         if first.fault == Fault.REFUSED:
             e = replace(e, settled=await rig.look(standing))
         is_asked_again = first.turned_away or (fine and first.given_up_on)
-        if not meets_shut_door(e, first) and (not is_asked_again or health_went_down(e) is not None):
+        if not _is_kept_out(e, first) and (not is_asked_again or health_went_down(e) is not None):
             return replace(e, canary=first)
     asked: list[Canary] = []
     left_s = _left_s(settings, standing, spec, pulse)
-    patience = Patience(deadline_s, settings.timeout_s, left_s, meets_door=partial(meets_shut_door, e))
+    patience = Patience(deadline_s, settings.timeout_s, left_s, meets_door=partial(_is_kept_out, e))
     with suppress(Interrupted):
         ask = partial(outlast, rig.target, rig.prompts, yardstick=yardstick, stop=rig.stop, tell=asked.append)
         canary = await ask(recipe, patience, first=first)
         if canary.fault == Fault.REFUSED and e.settled is None:  # only now is it to be known whether that is a door
             e = replace(e, settled=await rig.look(standing))
-            patience.meets_door = partial(meets_shut_door, e)
+            patience.meets_door = partial(_is_kept_out, e)
             canary = await ask(replace(recipe, head=f"{head}/door"), patience, first=canary)
         return replace(e, canary=canary, drained=tuple(asked), ran_out=patience.ran_out)
     return replace(e, drained=tuple(asked), cancelled=True)
+
+
+def _is_kept_out(e: Evidence, canary: Canary) -> bool:
+    """Does a door, or a breaker, stand before an engine that answered well?"""
+    return meets_shut_door(e, canary) or meets_breaker(e, canary)
 
 
 def _left_s(settings: Settings, standing: Standing, spec: ProbeSpec, pulse: Pulse) -> float:

@@ -34,7 +34,7 @@ NO_PREFIX = (
 def answered(e: Evidence) -> Verdict:
     """The verdict on an answer that came whole, or as far as we wanted it."""
     shows_nothing = _company_failed(e) or _hidden(e) or _filtered(e)
-    return shows_nothing or _shortened(e) or _garbage(e) or _slow_drafter(e) or _pass(e)
+    return shows_nothing or _shortened(e) or _garbage(e) or _uncounted(e) or _slow_drafter(e) or _pass(e)
 
 
 def _company_failed(e: Evidence) -> Verdict | None:
@@ -71,12 +71,6 @@ def _filtered(e: Evidence) -> Verdict | None:
 def _shortened(e: Evidence) -> Verdict | None:
     usage = e.reply.usage
     certain = not e.estimated or e.offset is not None
-    if usage.prompt_tokens is None and _told_before(e):
-        return Verdict(
-            Outcome.INFRA,
-            "answered, but the server no longer says how many prompt tokens it read, as it did before",
-            next_step="whether it shortened the prompt cannot be known: ask the engine without what drops its usage",
-        )
     if (another := of_another_tokenizer(e)) is not None:
         return Verdict(Outcome.INFRA, another, next_step=ASK_THE_ENGINE)
     if usage.prompt_tokens is not None and certain and usage.prompt_tokens < (sent := expected(e)):
@@ -85,16 +79,28 @@ def _shortened(e: Evidence) -> Verdict | None:
             why = f"{told}; whether it counts otherwise or shortened them was not asked: no death is allowed"
             return Verdict(Outcome.INFRA, why, next_step="name a longer --lo, or allow one with --max-deaths 1")
         return Verdict(Outcome.TRUNCATED, told)
-    if _short_output(e) and not _clamped(e):
+    if _short_output(e) and not (_clamped(e) or _may_be_clamped(e)):
         asked, got = e.spec.output_tokens, usage.completion_tokens
         hint = f" (if it never gives more: --output-tokens {got})" if e.baseline is None and got else ""
         return Verdict(Outcome.TRUNCATED, f"{asked} output tokens asked, {got} given with room left{hint}")
     return None
 
 
-def _told_before(e: Evidence) -> bool:
-    """Did such answers tell how many prompt tokens were read? There are servers whose streams never do."""
-    return e.offset is not None and e.spec.stop_after is None and (e.streams_tell or not e.spec.stream)
+def _uncounted(e: Evidence) -> Verdict | None:
+    """A good answer whose prompt may have been shortened is no pass."""
+    if not _fell_silent(e):
+        return None
+    return Verdict(
+        Outcome.INFRA,
+        "answered, but the server no longer says how many prompt tokens it read, as it did before",
+        next_step="whether it shortened the prompt cannot be known: ask the engine without what drops its usage",
+    )
+
+
+def _fell_silent(e: Evidence) -> bool:
+    """Does it not tell how many prompt tokens were read, as such answers did? Some servers' streams never do."""
+    told_before = e.offset is not None and e.spec.stop_after is None and (e.streams_tell or not e.spec.stream)
+    return told_before and e.reply.usage.prompt_tokens is None
 
 
 def _short_output(e: Evidence) -> bool:
@@ -119,6 +125,11 @@ def _clamped(e: Evidence) -> bool:
     if usage.prompt_tokens + e.spec.output_tokens <= e.limit - CLAMP_SLACK:
         return False
     return total >= e.limit - CLAMP_SLACK
+
+
+def _may_be_clamped(e: Evidence) -> bool:
+    """Without the prompt's count nobody knows the total at which it ended. No clamp leaves no token at all."""
+    return _fell_silent(e) and bool(e.reply.usage.completion_tokens)
 
 
 def _is_told(e: Evidence, total: int) -> bool:

@@ -28,6 +28,10 @@ ONE_OF_THEM = (
     "a restart that was told of may have been another one's turn: give one pod's own URL, or --allow-replicas to go on "
     "without metrics as evidence"
 )
+LET_IT_TELL = (
+    "short prompts were let in: raise a limit on tokens; or the engine died of it each time and came back, and whoever "
+    "is before it calls that busy: its own --metrics-url or --health-url tells"
+)
 IT_PINGS = (
     "a stream that pings keep alive begins before anybody has answered: ask with --no-stream, switch the pings off "
     "(LiteLLM: sse_keepalive_ping_interval_seconds), or ask the engine itself by its own --url"
@@ -52,13 +56,21 @@ def busy(e: Evidence) -> Verdict | None:
     lives = survival_proof(e) is not None
     if not serves(e) and not lives:
         return None
+    went_down = not lives and health_went_down(e) is not None
     unproven = not lives and (turning_away(e.reply) == 503 or may_hide_a_death(e))
-    if unproven and not _is_believed(e):
+    if went_down or (unproven and not _is_believed(e)):
         return None  # it may be a proxy's view of a death
     its_word = unproven and (cooled_down(e) or named_wait_s(e.reply) is None)
     reason = f"the engine says that it is busy ({spelled(e.reply)})"
     left_s = 0.0 if serves(e) and e.drained else e.overload_s  # its canary has waited for that, and was let in
-    return Verdict(Outcome.BUSY, reason, its_word=its_word, retry_after_s=left_s)
+    step = "" if lives else LET_IT_TELL
+    return Verdict(Outcome.BUSY, reason, its_word=its_word, retry_after_s=left_s, next_step=step)
+
+
+def may_be_a_neighbours(verdict: Verdict, e: Evidence) -> bool:
+    """A death that nothing proves, of whoever was turned away for a rate or a queue: it is others that fill those."""
+    presumed = verdict.outcome is Outcome.DEATH and verdict.corroboration is Corroboration.PRESUMED
+    return presumed and e.overload_s is not None and turning_away(e.reply) != 503 and not cooled_down(e)
 
 
 def may_hide_a_death(e: Evidence) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fuzzer import clocks, noevidence, unheard, units, way
+from fuzzer import breaker, clocks, noevidence, unheard, units, way
 from fuzzer.answered import answered
 from fuzzer.evidence import Verdict
 from fuzzer.model import WELL, Corroboration, Outcome
@@ -19,15 +19,14 @@ from fuzzer.vitals import (
     came_late,
     contended,
     death_proof,
+    health_lost_it,
     health_went_down,
     line_was_lost,
     silent_before,
     survival_proof,
 )
-from fuzzer.wording import refuses_by_failure, says_dead, tells_of_length, words
-from targets.failures import gives_up
+from fuzzer.wording import is_of_its_own, refuses_by_failure, says_dead, tells_of_length, words
 from targets.gateways import asked_again
-from targets.proxies import is_engines_shape
 from targets.told import spelled, told_status
 
 if TYPE_CHECKING:
@@ -47,8 +46,13 @@ def judge(e: Evidence) -> Verdict:
 
 
 def _may_be_anothers(verdict: Verdict, e: Evidence) -> bool:
-    """A death after our answer was whole, where others were seen before: a new life's counters cannot tell of them."""
-    return verdict.outcome is Outcome.DEATH and e.others_seen and (e.reply.complete or e.refusal is not None)
+    """A death after our answer was whole, where others were seen before: a new life's counters cannot tell of them.
+
+    Or one of whoever was turned away, at whatever they do.
+    """
+    is_answered = e.reply.complete or e.refusal is not None or e.overload_s is not None
+    is_beside = verdict.outcome is Outcome.DEATH and e.others_seen and is_answered
+    return is_beside or noevidence.may_be_a_neighbours(verdict, e)
 
 
 def _with_doubt(verdict: Verdict, e: Evidence) -> Verdict:
@@ -93,7 +97,7 @@ def _is_kept_out(e: Evidence) -> bool:
 def _refused(e: Evidence) -> Verdict | None:
     if (said := units.refused_for_length(e)) is None:
         return None
-    reason = f"refused for its length: {said}"
+    reason = f"refused for its length: {said}" + (f"; {breaker.WAS_TRIPPED}" if breaker.was_tripped(e) else "")
     return _aftermath(e, "a clean refusal") or Verdict(Outcome.REJECTED, reason)
 
 
@@ -107,7 +111,8 @@ def _behind_the_door(e: Evidence) -> Verdict | None:
     if sign.kind == "deadline" and e.canary is not None and (canary_hangs(e) or e.canary.let_down):
         reason = f"{sign.product}'s deadline answered after {e.reply.ended_s:.0f} s, and {describe_canary(e.canary)}"
         return Verdict(Outcome.HANG, reason, wedged=True)
-    return None
+    lost = health_lost_it(e) if sign.kind == "deadline" and serves(e) and survival_proof(e) is None else None
+    return _death(f"{spelled(e.reply)} from {sign.product}, but then {lost}", Corroboration.PRESUMED) if lost else None
 
 
 def _answered(e: Evidence) -> Verdict | None:
@@ -193,7 +198,7 @@ def _failed(e: Evidence) -> Verdict:
 def _looks_like_a_death(e: Evidence) -> bool:
     reply = e.reply
     upstream = e.proxy is not None and e.proxy.kind == "upstream-lost"
-    relayed = reply.status in way.LOST_STATUS and not is_engines_shape(reply.error) and not gives_up(words(reply))
+    relayed = reply.status in way.LOST_STATUS and not is_of_its_own(reply)
     hidden = noevidence.may_hide_a_death(e)
     return line_was_lost(e) or upstream or relayed or hidden or says_dead(reply) or health_went_down(e) is not None
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fuzzer.breaker import meets_breaker
 from fuzzer.evidence import Verdict
 from fuzzer.model import LONGEST_NAMED_WAIT_S, Corroboration, Outcome
 from fuzzer.readiness import meets_shut_door
@@ -16,6 +17,8 @@ from fuzzer.song import describe_canary, turned_away
 from fuzzer.vitals import health_went_down, survival_proof
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from fuzzer.evidence import Canary, Evidence
 
 ASK_IT_ALONE = (
@@ -61,7 +64,8 @@ def at_first(e: Evidence, what: str) -> Verdict | None:
     asked again, once: what comes of it twice comes of the length. Behind a door that was shut nobody saw whether it
     died after its answer.
     """
-    doubt = _of_the_let_down(e) if e.served_before else None
+    let_down = (canary for canary in _let_down(e) if not meets_breaker(e, canary))
+    doubt = next(let_down, None) if e.served_before else None
     unclear = doubt or next((canary for canary in e.drained if canary.instead and not canary.let_down), None)
     unclear = unclear or next((canary for canary in e.drained if meets_shut_door(e, canary)), None)
     if unclear is None or survival_proof(e) is not None:
@@ -87,8 +91,12 @@ def is_let_down(e: Evidence) -> bool:
 
 
 def _of_the_let_down(e: Evidence) -> Canary | None:
+    return next(_let_down(e), None)
+
+
+def _let_down(e: Evidence) -> Iterator[Canary]:
     asked = e.drained if e.canary is None else (*e.drained, e.canary)
-    return next((canary for canary in asked if canary.let_down), None)
+    return (canary for canary in asked if canary.let_down)
 
 
 def _presumed(e: Evidence, what: str, doubt: Canary) -> Verdict:

@@ -6,6 +6,7 @@ gone or another one, survival by the same process that went on. Several replicas
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from targets.scrape import Scrape
 
 SILENT_POLLS = 3
+_LOST = {502, 520}  # how whoever is before health says that he lost the engine
 # Our own network, resolver or proxy, or whoever answered in the engine's place.
 _OF_THE_WAY = {Fault.NO_ROUTE, Fault.NETWORK, Fault.PROXY, Fault.TLS, Fault.PROTOCOL, Fault.OVERSIZE}
 # A canary that takes this many times as long as the slowest one after a good answer, and so much longer, is late.
@@ -75,6 +77,18 @@ def health_went_down(e: Evidence) -> str | None:
     return None
 
 
+def health_lost_it(e: Evidence) -> str | None:
+    """A clause on the same where it tells that somebody lost the engine: none that only works looks like that.
+
+    Of several, another one may be the one that was lost.
+    """
+    if e.replicas:
+        return None
+    lost = tuple(poll for poll in e.health_after if poll.ok or poll.gone or poll.status in _LOST)
+    sign = health_went_down(replace(e, health_after=lost))
+    return sign and f"health got {sign}"
+
+
 def came_late(e: Evidence) -> str | None:
     """How much later than any after a good answer the canary came, where nothing but a start explains it; or None.
 
@@ -125,7 +139,7 @@ def _nobody_listens(e: Evidence) -> str | None:
     if refused is None:
         return None
     lost_canary = e.canary is None or not serves(e)
-    lost_probe = e.reply.fault is not None or (e.reply.status or 0) >= 500 or e.reply.error is not None
+    lost_probe = e.reply.fault is not None or (e.reply.status or 0) >= 400 or e.reply.error is not None
     return f"health was refused {refused.at_s:.1f} s in" if lost_canary or lost_probe else None
 
 

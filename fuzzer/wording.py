@@ -9,7 +9,8 @@ import re
 from typing import TYPE_CHECKING
 
 from targets.bodies import visible
-from targets.failures import announces_death, names_breakage
+from targets.failures import announces_death, gives_up, is_short_of_memory, names_breakage
+from targets.proxies import is_engines_shape
 from targets.sizes import LEAST_LIMIT
 
 if TYPE_CHECKING:
@@ -84,6 +85,16 @@ def says_dead(reply: Reply) -> bool:
     """True where the answer's own words, or a proxy's, claim that the engine is dead."""
     said = _all_words(reply)
     return announces_death(said) or bool(_LOST_UPSTREAM.search(said))
+
+
+def is_of_its_own(reply: Reply) -> bool:
+    """True where whoever generates tells of its own failure, and nobody relays one: by its shape, or by its words.
+
+    Of its memory only in JSON: pages are a proxy's.
+    """
+    error = reply.error
+    short = error is not None and is_short_of_memory(error.message)
+    return short or is_engines_shape(error) or gives_up(words(reply))
 
 
 def names_nobody(said: str) -> bool:

@@ -6,6 +6,10 @@ No refusal says so, whatever else it names: not every failure has a status of it
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _WHO = (
     r"(?:engine(?:\s{0,3}core)?|runner|worker|actor|replica|model|server|backend|child|subprocess|process|stub|scheduler"
@@ -16,13 +20,21 @@ _GONE = (
     r"(?:dead|died|crashed|exited|terminated|killed|(?:no longer|not) running|unloaded|shutting down|errored already"
     r"|unexpectedly\s{1,3}(?:stop|exit|terminat))(?!-|\s{1,3}(?:the|your|this|its)\b)"
 )
+# How a shell, a supervisor or Python numbers the signal that ended a process: 128 and it, less than 0, or by itself.
+_FATAL = r"(?:4|5|6|7|8|9|11|15)"
+_BY_A_SIGNAL = (
+    r"\b(?:exit|return)(?:ed|s)?(?:[ _-](?:with|an?|non-?zero|exit)){0,3}[ _-]?(?:code|status)[\"']?(?: of)?"
+    r"[ :=(]{0,3}(?:-\d|(?:13[2-7]|139|143)(?![\w.]\d|\d))"
+    rf"|\bsignal(?: number)?[ :=(#]{{1,3}}{_FATAL}\b(?! of\b|\.\d)"
+)
 # Engines, and what runs them, that announce a death.
 _LAST_WORDS = re.compile(
     rf"EngineCore encountered|EngineDead|\b\w{{0,20}}{_WHO}(?:\s{{1,3}}(?:process|loop))?{_HAS}\s{{1,3}}{_GONE}"
     r"|(?:stub|worker) process.{0,80}not healthy|(?:cuda|hip)\s*error|illegal memory access|device-side assert"
     r"|cb_worker_dead|loop is stopped|scheduler hit an exception|actor ?(?:is )?unavailable|replica was removed"
     r"|device ?lost|ggml_(?:assert|abort)|oom-?killed|\bsig(?:abrt|bus|ill|kill|segv)\b|core dumped"
-    r"|signal: (?:abort|bus error|illegal|kill|segm)|segmentation fault|(?:exit|return) code -\d",
+    r"|signal: (?:abort|bus error|illegal|kill|segm)|segmentation fault|mpi_abort (?:was |has been )?(?:invoked|called)"
+    rf"|{_BY_A_SIGNAL}",
     re.IGNORECASE | re.DOTALL,
 )
 # Up to it in its clause a claim is but a guess after these; what follows it may guess at the cause.
@@ -32,10 +44,29 @@ _GUESS = re.compile(
     r"(?:(?!\b(?:because|since|as|after)\b)(?:[^.!?;:,\n]|,(?= or\b))){0,80}\Z",
     re.IGNORECASE,
 )
+# A request that is shown holds anybody's words: a prompt may be a log of yesterday's crash.
+_QUOTED = re.compile(
+    r"\b(?:prompt|input)s?[\"']?\s{0,3}(?:[:=(]|was|is)?\s{0,3}[(\[{]?"
+    r"(?:\"[^\"]*|'(?:[^']|(?<=\w)'(?=\w))*|`[^`]*|\u201c[^\u201d]*)\Z",
+    re.IGNORECASE,
+)
 _ASKED = re.compile(r"(?:(?! - )[^.!;:,(\n?]){0,80}\?(?=[\s\"'<)!?]|\Z)")
 _GIVES_UP = re.compile(r"\bcompletion\b[^.]{0,80}\baborted\b", re.IGNORECASE)
+_NO_MEMORY = (
+    r"out of (?:gpu |device |host |system )?memory|\boom\b|(?:insufficient|not enough) memory"
+    r"|memory\s{1,3}(?:(?:is|was|has been)\s{1,3})?exhausted"
+)
+_OF_A_SIZE = r"allocat\w{0,4}\s{1,3}\d[\d.,]{0,15}\s{0,3}(?:bytes\b|[kmgt]i?b\b)"
+_MEMORY_RAN_OUT = re.compile(rf"{_NO_MEMORY}|{_OF_A_SIZE}", re.IGNORECASE)
+# Who ended, is to start, or is looked for: whoever lost an engine to its memory, or has no place for one, says so.
+_SOMEBODY_IS_AWAY = re.compile(
+    r"kill|evict|crash|exit|terminat|abort|\bdie[ds]?\b|\bdead\b|\blost\b|stopped|shut|unavailable|unhealthy"
+    r"|(?:re)?start|\b(?:re|un)?load(?:s|ed|ing)?\b|schedul|provision|\bnodes?\b|\bpods?\b|container|instance|replica"
+    r"|worker|backend|upstream|deployment|connect",
+    re.IGNORECASE,
+)
 _BREAKAGE = re.compile(
-    r"out of (?:gpu |device |host |system )?memory|\boom\b|(?:insufficient|not enough) memory|allocat\w* fail"
+    rf"{_NO_MEMORY}|allocat\w* fail"
     r"|fail\w* to allocate|cannot allocate|\bcuda|\bhip\b|\brocm\b|\bnccl\b|\bcublas|\bcudnn|device[- ]side"
     r"|crash|segfault|\baclnn|\bnpu\b.{0,20}error|\bcl_(?:out_of|mem_obj)",
     re.IGNORECASE,
@@ -43,8 +74,12 @@ _BREAKAGE = re.compile(
 
 
 def announces_death(said: str) -> bool:
-    """True where an engine's own words claim that it is dead, and do not only wonder whether."""
-    return any(not _is_guessed(said, claim) for claim in _LAST_WORDS.finditer(said))
+    """True where an engine's own words claim that it is dead, and do not only wonder whether, or quote a request."""
+    return any(not _is_guessed(said, claim) for claim in _said_by_itself(_LAST_WORDS, said))
+
+
+def _said_by_itself(words: re.Pattern[str], said: str) -> Iterator[re.Match[str]]:
+    return (found for found in words.finditer(said) if not _QUOTED.search(said[: found.start()]))
 
 
 def _is_guessed(said: str, claim: re.Match[str]) -> bool:
@@ -57,6 +92,14 @@ def gives_up(said: str) -> bool:
     return _GIVES_UP.search(said) is not None
 
 
+def is_short_of_memory(said: str) -> bool:
+    """True where whoever generates says that its memory did not do for a request, and nothing of an end or a start.
+
+    Who only stands before an engine knows nothing of its memory, unless that engine is gone for it.
+    """
+    return _MEMORY_RAN_OUT.search(said) is not None and _SOMEBODY_IS_AWAY.search(said) is None
+
+
 def names_breakage(said: str) -> bool:
     """True where words name a failure of the machine, or a death, be it but a guess."""
-    return bool(_BREAKAGE.search(said) or _LAST_WORDS.search(said))
+    return any(True for words in (_BREAKAGE, _LAST_WORDS) for _ in _said_by_itself(words, said))

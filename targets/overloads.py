@@ -42,9 +42,10 @@ _NOT_BUSY = re.compile(
 _LOST = re.compile(r"connection (?:error|refused|reset|aborted|closed|terminat)|max retries|\bbad gateway\b")
 # How a gateway says that it lets an engine alone for now, because that failed it. LiteLLM says the same of a rate: then
 # its list of those in a cooldown is empty, or holds other models' alone.
+_BREAKER = re.compile(r"circuits?[ _-]?(?:breaker|(?:(?:is|are|has|have been) )?open)", re.IGNORECASE)
 _COOLDOWN = re.compile(
     r"no (?:available |healthy )?(?:deployment|backend|upstream|worker|instance|provider|endpoint|replica|target)s?\b"
-    r"|cool(?:ing|ed)?[ _-]?down|circuit[ _-]?(?:breaker|(?:is )?open)"
+    rf"|cool(?:ing|ed)?[ _-]?down|{_BREAKER.pattern}"
 )
 _WHO_COOLS = re.compile(r"cooldown_list=\[(.*)", re.DOTALL)
 
@@ -101,6 +102,11 @@ def in_cooldown(reply: Reply, deployment: str = "") -> bool:
     if (listed := _WHO_COOLS.search(said)) is not None:
         return not listed[1].startswith("]") and deployment.lower() in listed[1]
     return not names_a_rate(reply)
+
+
+def names_a_breaker(said: str) -> bool:
+    """Do words name a circuit breaker? It counts whatever it takes for a failure; some count a refusal as one."""
+    return _BREAKER.search(said) is not None
 
 
 def vouches(reply: Reply, deployment: str = "") -> bool:

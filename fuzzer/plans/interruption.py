@@ -95,7 +95,8 @@ def spent(ledger: Seen, max_deaths: int) -> str:
 
 def _tired(ledger: Seen, most_probes: float) -> tuple[Halt, str] | None:
     if _in_a_row(ledger, Outcome.BUSY) > MOST_TRIES:
-        return Halt.BUSY, f"the target was busy {MOST_TRIES + 1} times in a row"
+        step = ledger.seen[-1].next_step
+        return Halt.BUSY, f"the target was busy {MOST_TRIES + 1} times in a row" + (f": {step}" if step else "")
     if _in_a_row(ledger, Outcome.ABANDONED) > MOST_TRIES:
         last = ledger.seen[-1]
         if last.next_step:  # answers came, and what makes them show nothing can be mended

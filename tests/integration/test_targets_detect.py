@@ -87,12 +87,10 @@ async def test_vllm_is_surveyed_whole() -> None:
         models=("tiny",),
         model="tiny",
         limit=8192,
-        limit_source="/v1/models max_model_len",
         limits={"/v1/models max_model_len": 8192, "/tokenize max_model_len": 8192},
         takes_ids=True,
         has_tokenize=True,
         has_metrics=True,
-        model_path="models/tiny",
     )
     assert script.generations == []
 
@@ -102,7 +100,8 @@ async def test_llamacpp_is_surveyed_and_its_slots_context_is_the_limit() -> None
         survey = await survey_of(script.url)
         other = await survey_of(script.url, model="any name")
     assert (survey.engine, survey.version, survey.model) == ("llamacpp", "b1-7e4c0a9", "smol")
-    assert (survey.limit, survey.limit_source) == (2048, "/props default_generation_settings.n_ctx")
+    assert next(iter(survey.limits.items())) == ("/props default_generation_settings.n_ctx", 2048)
+    assert survey.limit == 2048
     assert survey.limits["/v1/models meta.n_ctx"] == 4096
     assert (survey.has_tokenize, survey.has_metrics) == (True, False)
     assert other.model == "any name"
@@ -155,14 +154,16 @@ async def test_a_window_is_no_larger_than_what_holds_it(path: str, held: int, li
     }
     async with playing(pages) as script:
         survey = await survey_of(script.url)
-    assert (survey.limit, survey.limit_source) == (limits[next(iter(limits))], next(iter(limits)))
+    assert next(iter(survey.limits.items())) == next(iter(limits.items()))
+    assert survey.limit == next(iter(limits.values()))
     assert survey.limits == limits | {"/v1/models max_model_len": 131_072}
 
 
 async def test_limits_stand_in_the_dialects_own_places() -> None:
     async with playing(OTHERS["tgi"]) as script:
         tgi = await survey_of(script.url)
-    assert (tgi.limit, tgi.limit_source, tgi.version) == (4096, "/info max_total_tokens", "3.1")
+    assert next(iter(tgi.limits)) == "/info max_total_tokens"
+    assert (tgi.limit, tgi.version) == (4096, "3.1")
     async with playing(OTHERS["ollama"]) as script:
         ollama = await survey_of(script.url)
     assert (ollama.limit, ollama.takes_ids) == (4096, False)
