@@ -85,6 +85,7 @@ def show(run: str, db: Path, json: bool, why: bool) -> None:  # noqa: FBT001  (f
             seen,
             deaths,
             elapsed_s,
+            intents=history.intents(found.run),
             notes=history.notes(found.run),
             attribution=blame,
             told=told,

@@ -46,6 +46,7 @@ def recommend(run: str, kind: Format, without: str | None, db: Path) -> None:
     from fuzzer.cli.faults import warn  # noqa: PLC0415
     from fuzzer.cli.streams import emit  # noqa: PLC0415
     from fuzzer.finding import FindingKind  # noqa: PLC0415
+    from fuzzer.report.next import resume  # noqa: PLC0415
     from fuzzer.report.recommendation import Recommendation, unsettable, written  # noqa: PLC0415
     from fuzzer.store import History  # noqa: PLC0415
 
@@ -53,8 +54,10 @@ def recommend(run: str, kind: Format, without: str | None, db: Path) -> None:
         found = history.trusted(run)
         finding = found.finding
         if finding is None or finding.cap is None:
-            why = "it has not ended" if finding is None else finding.reason
-            raise RunStopped(f"Run {found.run} recommends no cap: {why}. See it: ctxfuzz show {found.run}")
+            why = "it has not come to a finding" if finding is None else finding.reason
+            then = resume(found, str(db)) if finding is None else f"ctxfuzz show {found.run}"
+            what = "Where it runs no more, go on with it" if finding is None else "See it"
+            raise RunStopped(f"Run {found.run} recommends no cap: {why}. {what}: {then}")
         controls = attribution.recorded(db, found)
         passed = controls.passed if controls is not None else None
         if controls is not None and passed is not None and kind in {"litellm", "json"}:

@@ -13,6 +13,7 @@ from fuzzer.cli.watching import console, is_dumb
 from fuzzer.errors import UsageFault
 from fuzzer.plans.forecast import forecast
 from fuzzer.report import plan, probes, run, runs, summary, tables
+from fuzzer.report.next import next_commands, resume
 from fuzzer.report.words import span
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from fuzzer.report.attribution import Attribution
     from fuzzer.report.summary import Summary
     from fuzzer.report.told import Told
-    from fuzzer.store import Death, Run
+    from fuzzer.store import Death, Intent, Run
 
 FORECAST_SCHEMA: Final = "ctxfuzz.forecast/1"
 PLAN_SCHEMA: Final = "ctxfuzz.plan/1"
@@ -79,13 +80,19 @@ def emit_run(
     deaths: Sequence[Death],
     elapsed_s: float,
     *,
+    intents: Sequence[Intent],
     notes: Sequence[str],
     attribution: Attribution | None,
     told: Told | None,
     db: str,
     as_json: bool,
 ) -> None:
-    """One run, probe by probe, notes, the engine's last words, its table, the finding, and what its controls say."""
+    """One run, probe by probe, notes, the engine's last words, its table, the finding, and what its controls say.
+
+    What is to be run next is said but for `show` itself; of a run without a finding it is how that goes on.
+    """
+    from fuzzer.cli.questions import KINDS  # noqa: PLC0415  (heavy)
+
     if as_json:
         emit_json(run.show_object(one, seen, elapsed_s, deaths, notes=notes, attribution=attribution, told=told))
         return
@@ -99,12 +106,19 @@ def emit_run(
             terminal.print(probe_line(probe, terminal.width), soft_wrap=True)
     else:
         emit("\n".join(map(probes.line, seen)))
+    answered = {probe.seq for probe in seen}
+    for intent in intents:
+        if intent.seq not in answered:
+            emit(probes.unanswered(intent.seq, intent.spec))
     for line in (*run.noted(notes), *run.last_words(deaths)):
         emit(line)
     if told is not None:
         emit(told.text)
     if one.finding is not None:
-        emit_summary(summary.summary(summary.Facts(one, one.finding, seen, elapsed_s, db, attribution)))
+        facts = summary.Facts(one, one.finding, seen, elapsed_s, db, attribution)
+        emit_summary(replace(summary.summary(facts), commands=tuple(next_commands(facts))))
+    elif one.record.plan in KINDS:
+        emit(f"It has not come to a finding. Where it runs no more, go on with it:\n  {resume(one, db)}")
 
 
 def emit_forecast(ahead: Forecast, at_most: int, *, as_json: bool) -> None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 SHOW_CURSOR = b"\x1b[?25h\r\n"
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+LEFT = b"Left at once; all that was answered is kept: `ctxfuzz runs` names the run, `ctxfuzz resume` goes on with it.\n"
 LONGEST_LEAVING_S = 5.0
 
 
@@ -47,7 +48,7 @@ class _Attention:
 
     def hear(self, number: int, _frame: FrameType | None) -> None:
         if self.was_told:
-            _leave()
+            _leave(LEFT if self.tell is not None else b"")
         self.was_told = True
         if self.tell is not None:
             self.tell(signal.Signals(number))
@@ -104,9 +105,10 @@ async def stop_on_signals(notice: Callable[[str], None]) -> AsyncIterator[anyio.
                 signal.signal(number, who)
 
 
-def _leave() -> NoReturn:
+def _leave(word: bytes = b"") -> NoReturn:
     if sys.stderr.isatty():
         _write(SHOW_CURSOR)  # a live view hides it
+    _write(word)
     os._exit(Exit.INTERRUPTED)
 
 

@@ -26,7 +26,8 @@ ELASTIC = {"model": 12, "url": 16}  # may be cut down to so many cells
 def show_summary(console: Console, shown: Summary) -> None:
     """The final panel, and under it the commands, unwrapped and without a frame: they are there to be copied."""
     console.print(summary_panel(shown, console.width))
-    console.print(Text("next", "dim"))
+    if shown.commands:
+        console.print(Text("next", "dim"))
     for command in shown.commands:
         console.print(Text(f"  {command}", "cyan"), soft_wrap=True)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from fuzzer.finding import FindingKind, Halt
-from fuzzer.model import WELL
+from fuzzer.model import FAIL_ON_DEFAULT, WELL, Outcome, Side, side_of
 from fuzzer.report import speed
 from fuzzer.report.asked import COMMON, FROM_RUN, NOTHING, common_of, counts_output, search_of
 from fuzzer.report.reached import header_words, headers_of, url_of
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from fuzzer.report.summary import Facts
+    from fuzzer.store import Run
+
+SPENT: Final = frozenset({Halt.DEATHS, Halt.TIME})  # a budget ended it: the same question goes on with another
 
 
 def next_commands(facts: Facts) -> Iterator[str]:
@@ -23,16 +26,21 @@ def next_commands(facts: Facts) -> Iterator[str]:
     finding, plan = facts.finding, facts.run.record.plan
     good, bad = _ends(facts)
     if finding.halt is Halt.PROXY:
-        yield _remarked(_resumed(facts), "once nothing is in the way")
+        yield _remarked(_resumed(facts.run, facts.db), "once nothing is in the way")
     if finding.halt is Halt.LOST:
-        yield _resume(facts)
+        yield resume(facts.run, facts.db)
     elif plan == speed.PLAN and finding.kind is FindingKind.NONE:
         yield command(facts, "report", facts.run.run, "-o", "report.html")
     elif (failing := _failing_below(facts)) is not None and (finding.cap is None or finding.halt is not None):
         ground = finding.verified_up_to or 0
-        yield _further(facts, ground if 0 < ground < failing else max(1, failing // 2), failing, "--trust-hi")
-    elif finding.halt in {Halt.DEATHS, Halt.TIME} and good is not None and bad is not None:
-        yield _further(facts, good, bad, "--trust-lo", "--trust-hi")
+        yield _further(
+            facts, ground if 0 < ground < failing else max(1, failing // 2), failing, *_known_bad(facts, failing)
+        )
+    elif finding.halt in SPENT and good is not None and bad is not None:
+        yield _further(facts, good, bad, *_known_good(facts, good), *_known_bad(facts, bad))
+    elif finding.halt in SPENT and plan == "bisect" and bad is None and (hi := _top(facts)) > (good or 0):
+        start: Any = facts.run.record.question["lo"] if good is None else good
+        yield _further(facts, start, hi, *(() if good is None else _known_good(facts, good)))
     elif finding.kind is FindingKind.NONE and good is not None:
         room = _room(facts)
         if room is None or good < room - 1:
@@ -89,12 +97,59 @@ def _room(facts: Facts) -> int | None:
     return None if record.limit is None else record.limit - held
 
 
+def _top(facts: Facts) -> int:
+    """How far the run was asked to look, in what it searched."""
+    room, hi = _room(facts), facts.run.record.question.get("hi")
+    return min((end for end in (hi, room) if isinstance(end, int)), default=0)
+
+
+def _known_good(facts: Facts, at: int) -> tuple[str, ...]:
+    """Nothing is known to pass where the engine fails now and then, nor where it failed once."""
+    return ("--trust-lo",) if _sides_at(facts, at) <= {Side.GOOD} and facts.finding.flaky is None else ()
+
+
+def _known_bad(facts: Facts, at: int) -> tuple[str, ...]:
+    """A length that has passed is not known to fail: to trust it would be untrue, and cost deaths for nothing."""
+    return ("--trust-hi",) if Side.GOOD not in _sides_at(facts, at) and facts.finding.flaky is None else ()
+
+
+def _sides_at(facts: Facts, at: int) -> set[Side]:
+    """What was seen of one length of what was searched; nothing, where it was taken as known."""
+    is_turned, fails = counts_output(facts.run), facts.run.record.settings.get("fail_on")
+    fail_on = FAIL_ON_DEFAULT if fails is None else frozenset(map(Outcome, cast("list[str]", fails)))
+    there = (one for one in facts.seen if (one.spec.output_tokens if is_turned else one.length) == at)
+    return {side_of(one.outcome, fail_on) for one in there} - {Side.NOTHING}
+
+
 def _further(facts: Facts, lo: int, hi: int, *trust: str) -> str:
-    """What goes on between the ends. Without any death it would end where it stands: as many as usual are allowed."""
-    if facts.run.record.settings.get("max_deaths") != 0:
-        return _bisect(facts, lo, hi, *trust)
-    then = f"up to {COMMON['max_deaths']} engine deaths: without any it cannot go on"
-    return _bisect(facts, lo, hi, *trust, but={"max_deaths": COMMON["max_deaths"]}, then=then)
+    """What goes on between the ends, with more of what was spent: as it was asked it would end where it stands."""
+    but: dict[str, object] = {}
+    then = []
+    if (deaths := _more_deaths(facts, lo, hi)) is not None:
+        own: Any = facts.run.record.settings["max_deaths"]
+        but["max_deaths"] = deaths
+        why = f"{own} did not suffice" if own else "without any it cannot go on"
+        then.append(f"up to {deaths} engine deaths: {why}")
+    if facts.finding.halt is Halt.TIME and facts.run.record.settings.get("max_time_s") is not None:
+        but["max_time_s"] = None
+        then.append("without --max-time, which was spent")
+    return _bisect(facts, lo, hi, *trust, but=but, then="; ".join(then))
+
+
+def _more_deaths(facts: Facts, lo: int, hi: int) -> int | None:
+    """How many deaths the continuation needs; None: as many as were allowed.
+
+    A budget that is spent on a question that did not shrink, or one below the usual, is doubled: each continuation of
+    a continuation asks otherwise than the one before, and none of them repeats the deaths for nothing.
+    """
+    own: Any = facts.run.record.settings.get("max_deaths")
+    usual: Any = COMMON["max_deaths"]
+    if own == 0:
+        return usual if facts.finding.halt is Halt.DEATHS or facts.finding.first_bad is not None else None
+    if own is None or facts.finding.halt is not Halt.DEATHS:
+        return None
+    question = facts.run.record.question
+    return 2 * own if own < usual or (lo, hi) == (question.get("lo"), question.get("hi")) else None
 
 
 def _bisect(facts: Facts, lo: int, hi: int, *trust: str, but: Mapping[str, object] = NOTHING, then: str = "") -> str:
@@ -115,14 +170,14 @@ def _of_the_failure(facts: Facts) -> dict[str, object]:
     return {"content": one.spec.content, "companions": len(one.spec.companions)} if (one := next(failed, None)) else {}
 
 
-def _resume(facts: Facts) -> str:
+def resume(run: Run, db: str) -> str:
     """The run itself goes on as it was begun, but for a command that held a secret."""
-    secret = [name for name in common_of(facts.run).secret if name in {"--on-death", "--engine-log-cmd"}]
-    return _remarked(_resumed(facts), *_added(secret))
+    secret = [name for name in common_of(run).secret if name in {"--on-death", "--engine-log-cmd"}]
+    return _remarked(_resumed(run, db), *_added(secret))
 
 
-def _resumed(facts: Facts) -> str:
-    return command(facts, "resume", facts.run.run, *header_words(headers_of(facts.run)))
+def _resumed(run: Run, db: str) -> str:
+    return _line(db, "resume", run.run, *header_words(headers_of(run)))
 
 
 def _again(facts: Facts, name: str, words: Sequence[object], secret: Sequence[str], then: str = "") -> str:
@@ -143,4 +198,8 @@ def _remarked(line: str, *remarks: str) -> str:
 
 def command(facts: Facts, *words: object) -> str:
     """A command line that reads this record."""
-    return " ".join(("ctxfuzz", *map(argument, words))) + in_database(facts.db)
+    return _line(facts.db, *words)
+
+
+def _line(db: str, *words: object) -> str:
+    return " ".join(("ctxfuzz", *map(argument, words))) + in_database(db)

@@ -9,6 +9,7 @@ from fuzzer.report.plain import plain
 from fuzzer.report.words import span, tokens
 
 if TYPE_CHECKING:
+    from fuzzer.model import ProbeSpec
     from fuzzer.observation import Observation
 
 OUTCOME_WIDTH = max(map(len, Outcome))
@@ -16,7 +17,12 @@ OUTCOME_WIDTH = max(map(len, Outcome))
 
 def head(seen: Observation) -> str:
     """What was sent: number, role and length in columns."""
-    return f"#{seen.seq:<3} {seen.spec.role:<12} {tokens(seen.length):>9} +{seen.spec.output_tokens:<4}"
+    return _sent(seen.seq, seen.spec)
+
+
+def unanswered(seq: int, spec: ProbeSpec) -> str:
+    """A probe that was about to leave, and of which nothing else is on record."""
+    return f"{_sent(seq, spec)} sent; its outcome is not on record yet"
 
 
 def short_head(seen: Observation) -> str:
@@ -47,3 +53,7 @@ def tail(seen: Observation) -> str:
 def line(seen: Observation) -> str:
     """One probe, without colour."""
     return f"{head(seen)} {seen.outcome:<{OUTCOME_WIDTH}} {tail(seen)}"
+
+
+def _sent(seq: int, spec: ProbeSpec) -> str:
+    return f"#{seq:<3} {spec.role:<12} {tokens(spec.length):>9} +{spec.output_tokens:<4}"

@@ -240,4 +240,5 @@ def as_text(shown: Summary) -> str:
     """The summary as plain lines, for a pipe."""
     width = max(len(label) for label, _ in shown.rows)
     rows = (f"  {label:<{width}}  {text}" for label, text in shown.rows)
-    return "\n".join([shown.title, *rows, "next:", *(f"  {command}" for command in shown.commands)])
+    after = ["next:", *(f"  {command}" for command in shown.commands)] if shown.commands else []
+    return "\n".join([shown.title, *rows, *after])

@@ -13,6 +13,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from fuzzer.cli.signals import LEFT
 from fuzzer.store import History
 from tests.integration.staging import staged, well
 
@@ -134,7 +135,7 @@ finally:
     [
         ("[[n], [], []]", 130, "{n}: ended; no run was under way.\n"),
         ("[[], [n], []]", 7, "{n}: finishing this probe's row; once more leaves at once.\nsealed\n"),
-        ("[[], [n, n], []]", 130, "{n}: finishing this probe's row; once more leaves at once.\n"),
+        ("[[], [n, n], []]", 130, "{n}: finishing this probe's row; once more leaves at once.\n" + LEFT.decode()),
         ("[[], [n], [n]]", 130, "{n}: finishing this probe's row; once more leaves at once.\n"),
         ("[[], [], [n]]", 7, "sealed\n"),
         ("[[], [], [n, n]]", 130, ""),

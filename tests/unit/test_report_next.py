@@ -17,7 +17,7 @@ from fuzzer.cli import conduct, main
 from fuzzer.cli.attribution import CONTROLS
 from fuzzer.cli.common import RECORDED, CommonFlags
 from fuzzer.cli.questions import prompts_of
-from fuzzer.finding import Finding, FindingKind, Halt
+from fuzzer.finding import Finding, FindingKind, Flaky, Halt
 from fuzzer.model import Outcome, ProbeSpec, Role
 from fuzzer.observation import Observation
 from fuzzer.plans.bisect import BisectQuestion
@@ -134,7 +134,7 @@ def test_the_printed_line_asks_the_very_same(words: list[str]) -> None:
     else:
         finding = replace(SPENT, last_good=question.lo, first_bad=question.hi)
     again = told(shlex.split(next_of(run, finding), comments=True)[1:])
-    assert again.flags == replace(first.flags, max_deaths=first.flags.max_deaths or 12)
+    assert again.flags == replace(first.flags, max_deaths=2 * first.flags.max_deaths or 12)
     assert again.asked == first.asked | {"trust_lo": True, "trust_hi": True}
     assert (again.suspects, again.controls) == (first.suspects, first.controls)
 
@@ -146,7 +146,71 @@ def test_what_ended_for_want_of_deaths_is_not_asked_without_any_again() -> None:
         "   # up to 12 engine deaths: without any it cannot go on"
     )
     run, _ = recorded(told([*BARE, "--max-deaths", "2"]))
-    assert "--max-deaths 2" in next_of(run, replace(SPENT, last_good=10, first_bad=90))
+    assert "--max-deaths 4   # up to 4 engine deaths: 2 did not suffice" in next_of(
+        run, replace(SPENT, last_good=10, first_bad=90)
+    )
+
+
+@pytest.mark.parametrize("deaths", [1, 2, 5, 12, 40])
+@pytest.mark.parametrize("trusted", [(), ("--trust-lo", "--trust-hi")])
+def test_no_continuation_asks_again_what_spent_its_budget(deaths: int, trusted: tuple[str, ...]) -> None:
+    words = ["bisect", "--url", "http://host:8000", "--lo", "90", "--hi", "91", *trusted, "--max-deaths", str(deaths)]
+    run, _ = recorded(told(words))
+    again = shlex.split(next_of(run, replace(SPENT, last_good=90, first_bad=91)), comments=True)[1:]
+    assert told(again).flags.max_deaths == 2 * deaths
+
+
+def test_a_budget_as_usual_that_made_the_question_smaller_goes_on_with_as_much() -> None:
+    run, _ = recorded(told(list(BARE)))
+    assert "--max-deaths" not in next_of(run, replace(SPENT, last_good=10_500, first_bad=19_000))
+
+
+def seen_at(length: int, *outcomes: Outcome) -> tuple[Observation, ...]:
+    probe = ProbeSpec(length, 32, Role.SEARCH, "")
+    return tuple(Observation(seq, probe, outcome, length, "usage") for seq, outcome in enumerate(outcomes))
+
+
+@pytest.mark.parametrize(
+    ("seen", "trusted"),
+    [
+        (seen_at(10, Outcome.PASS) + seen_at(90, Outcome.DEATH, Outcome.BUSY), {"--trust-lo", "--trust-hi"}),
+        (seen_at(10, Outcome.PASS) + seen_at(90, Outcome.DEATH, Outcome.PASS), {"--trust-lo"}),
+        (seen_at(10, Outcome.PASS, Outcome.ERROR) + seen_at(90, Outcome.DEATH), {"--trust-hi"}),
+    ],
+)
+def test_only_what_never_did_otherwise_is_trusted(seen: tuple[Observation, ...], trusted: set[str]) -> None:
+    run, _ = recorded(told(list(BARE)))
+    spent = replace(SPENT, last_good=10, first_bad=90)
+    assert {word for word in next_of(run, spent, seen).split() if word.startswith("--trust")} == trusted
+    assert "--trust" not in next_of(run, replace(spent, flaky=Flaky(0.07, 0.01, 0.2)), seen)
+
+
+@pytest.mark.parametrize(
+    ("words", "halt", "line"),
+    [
+        (["--max-time", "30m"], Halt.TIME, "--lo 12000 --hi 20000 --trust-lo   # without --max-time, which was spent"),
+        (
+            ["--max-deaths", "0"],
+            Halt.DEATHS,
+            "--lo 12000 --hi 20000 --trust-lo   # up to 12 engine deaths: without any it cannot go on",
+        ),
+    ],
+)
+def test_where_nothing_failed_before_a_budget_was_spent_the_rest_is_asked(
+    words: list[str], halt: Halt, line: str
+) -> None:
+    run, _ = recorded(told([*BARE, *words]))
+    assert next_of(run, Finding(FindingKind.INCONCLUSIVE, "spent", last_good=12_000, halt=halt)) == (
+        f"ctxfuzz bisect --url http://host:8000 {line}"
+    )
+    ended = Finding(FindingKind.INCONCLUSIVE, "spent", last_good=20_000, halt=halt)
+    assert list(next_commands(Facts(run, ended, (), 1.0, "runs.db"))) == []
+
+
+def test_what_was_stopped_before_its_first_answer_is_asked_again_from_its_start() -> None:
+    run, _ = recorded(told([*BARE, "--max-time", "5s"]))
+    line = next_of(run, Finding(FindingKind.INCONCLUSIVE, "spent", halt=Halt.TIME))
+    assert "--lo 10000 --hi 20000   # without --max-time" in line
 
 
 def test_no_flag_of_a_bisect_is_forgotten_and_what_is_usual_is_what_the_command_takes() -> None:
