@@ -46,16 +46,28 @@ class Fix(NamedTuple):
 
 
 class Gate(Command):
-    """A command that leaves no older result in its JUnit file, not even where its command line cannot be read."""
+    """A command that leaves no older result in its JUnit file, not even where its command line cannot be read; and why
+    there is no result stands in it.
+    """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         given = list(args)
         try:
             return super().parse_args(ctx, args)
-        except (click.UsageError, CtxfuzzError):
+        except (click.UsageError, CtxfuzzError) as fault:
             if (file := self._junit(ctx, given)) is not None:
-                with suppress(UsageFault):  # the first fault is the one to tell
-                    _begin(file)
+                _begin_anew(file, fault)
+            raise
+
+    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401  (as click has it)
+        try:
+            return super().invoke(ctx)
+        except (click.exceptions.Exit, click.Abort):
+            raise
+        except Exception as fault:
+            file = ctx.params["junit"]
+            if file is not None and not ctx.params["dry_run"] and _is_begun(file):
+                _begin_anew(file, fault)
             raise
 
     def _junit(self, ctx: click.Context, args: list[str]) -> Path | None:
@@ -73,11 +85,30 @@ class Gate(Command):
         return file if isinstance(file, Path) else None  # click has a mark of its own for what nobody says
 
 
-def _begin(junit: Path) -> None:
+def _begin(junit: Path, *why: str) -> None:
     from fuzzer.cli import concluding  # noqa: PLC0415  (heavy)
     from fuzzer.report.verify import junit_begun  # noqa: PLC0415  (heavy)
 
-    concluding.write_junit(junit, junit_begun())
+    concluding.write_junit(junit, junit_begun(*why))
+
+
+def _begin_anew(junit: Path, fault: Exception) -> None:
+    """With why there is no result. The fault is the one to tell, and not that this cannot be written."""
+    from fuzzer.cli.faults import sole, told  # noqa: PLC0415  (heavy)
+    from fuzzer.cli.secrecy import hidden  # noqa: PLC0415
+
+    words = fault.format_message() if isinstance(fault, click.ClickException) else told(sole(fault))[0]
+    with suppress(UsageFault):
+        _begin(junit, hidden(words))
+
+
+def _is_begun(junit: Path) -> bool:
+    """Is that all which stands there? A result that was written, and could not be printed, is one."""
+    from fuzzer.report.verify import junit_begun  # noqa: PLC0415  (heavy)
+
+    with suppress(OSError):
+        return junit.read_bytes() == junit_begun().encode()
+    return False
 
 
 @click.command(

@@ -72,7 +72,8 @@ def _boundary(ledger: Ledger, first_bad: int) -> tuple[FindingKind, str]:
         stray = f"; {_stray_words(tally.failures[0])}" if tally.failures else ""
         return FindingKind.CLEAN_LIMIT, f"nothing fails below the first refusal, at {first_bad} tokens: {words}{stray}"
     outcome = Counter(failure.outcome for failure in tally.failures).most_common(1)[0][0]
-    signature = next((f": {failure.signature}" for failure in tally.failures if failure.signature), "")
+    words = next((failure.signature for failure in tally.failures if failure.signature), "")
+    signature = f": {words.rstrip('.')}" if words else ""  # the sentence goes on
     edge = f"{ledger.bounds.last_good} passes, {first_bad} ends in {outcome}{signature}"
     doubt = next((f"; {failure.next_step}" for failure in tally.failures if failure.next_step), "")
     return FindingKind(outcome.value), edge + axis_words(ledger) + doubt

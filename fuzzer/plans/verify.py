@@ -184,7 +184,8 @@ def _finding(
 ) -> Finding:
     passed = [seen for seen in answers.evidence if side_of(seen.outcome, question.fail_on) is Side.GOOD]
     longest = max(passed, key=lambda seen: seen.length, default=None)
-    refused = [seen.length for seen in answers.evidence if seen.outcome is Outcome.REJECTED]
+    refusals = (seen.length for seen in answers.evidence if seen.outcome is Outcome.REJECTED)
+    refused = [length for length in refusals if length >= question.cap]  # for its prompt, and not for its output
     holds = kind is FindingKind.CLEAN_LIMIT
     return Finding(
         kind,

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 Tone = Literal["good", "bad", "unsure"]
 
+TELLING = 0.5  # the bound of a failure rate says something from here on down: of one pass it is 95 %
 HELD = {True: "it holds", False: "it does not hold", None: "undecided"}
 
 
@@ -208,7 +209,7 @@ def _evidence(facts: Facts) -> Iterator[tuple[str, str]]:
     held = finding.confidence
     if held.last_good_passes:
         upper = held.failure_rate_upper_95
-        rate = "" if upper is None else f"; fails less than {upper:.1%} of the time (95%)"
+        rate = "" if upper is None or upper > TELLING else f"; fails less than {upper:.1%} of the time (95%)"
         failures = plural(held.first_bad_failures, "failure")
         yield "evidence", f"{plural(held.last_good_passes, 'pass')} at last good, {failures} at first bad{rate}"
     counts = (plural(run.probes, "probe"), plural(run.canaries, "canary"), plural(run.deaths, "death"))

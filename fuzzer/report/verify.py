@@ -57,13 +57,13 @@ def verdict(finding: Finding) -> str:
     return "the cap holds" if finding.cap is not None else "the cap does not hold"
 
 
-def junit_begun() -> str:
-    """What stands in the file until a verification has come to an end: no older result, and not green."""
+def junit_begun(why: str = "the verification has not come to an end") -> str:
+    """What stands in the file until a verification has come to an end, or where it cannot. It is not green."""
     counts = {"tests": "1", "failures": "0", "errors": "1", "skipped": "0"}
     suites = ET.Element("testsuites", counts)
     suite = ET.SubElement(suites, "testsuite", {"name": "ctxfuzz verify", **counts})
     case = ET.SubElement(suite, "testcase", {"classname": "ctxfuzz verify", "name": DECIDED})
-    ET.SubElement(case, "error", {"message": "the verification has not come to an end"})
+    ET.SubElement(case, "error", {"message": plain(why, 500)})
     return xml.written(suites)
 
 

@@ -139,6 +139,13 @@ async def test_a_gate_that_came_to_no_end_leaves_no_older_result_behind(tmp_path
     ended = await ctxfuzz(tmp_path, "verify", "--url", nobody, "--cap", "288", "--junit", "gate.xml", "-q")
     assert ended.returncode == 4
     assert ET.fromstring(gate.read_text()).get("errors") == "1"
+    assert "Nobody listens at http://127.0.0.1:1" in why_of(gate)
+
+
+def why_of(gate: Path) -> str:
+    """Why no result stands in a JUnit file."""
+    (error,) = ET.fromstring(gate.read_text()).iter("error")
+    return error.get("message", "")
 
 
 GREEN = '<testsuites tests="1" failures="0" errors="0"/>'
@@ -169,6 +176,9 @@ def test_a_gate_that_was_not_asked_properly_leaves_no_older_result_behind(
     ended = CliRunner().invoke(main, ["verify", *told, *url, *args], env=env)
     assert ended.exit_code == 2, ended.output
     assert ET.fromstring(gate.read_text()).get("errors") == "1"
+    said = " ".join(ended.stderr.split())
+    assert " ".join(why_of(gate).split()) in said
+    assert "has not come to an end" not in why_of(gate)
 
 
 @pytest.mark.parametrize("args", [["--cap", "5"], ["--url", "http://h", "--cap", "many"], ["--target", "nowhere"]])

@@ -37,6 +37,12 @@ def test_a_cap_that_holds() -> None:
     assert {check.result for check in checks(question(), played.log)} == {"ok"}
 
 
+def test_a_prompt_that_was_refused_for_its_output_is_not_what_is_too_long() -> None:
+    played = verified(World(prompt_above(EDGE), limit=CAP, style="sum"))
+    assert any(seen.outcome is Outcome.REJECTED and seen.length < CAP for seen in played.log)
+    assert (played.finding.cap, played.finding.first_rejected) == (CAP, CAP + 1)
+
+
 @pytest.mark.parametrize("output", [1, 4, 32])
 def test_a_cap_of_which_tokens_are_kept_back_holds(output: int) -> None:
     world = World(limit=CAP - 2, style="sum", prompt_room=5)
