@@ -47,7 +47,7 @@ def diff(before: str, after: str, db: Path, json: bool) -> None:  # noqa: FBT001
     if json:
         results.emit_json(difference.difference_object(old, new, found))
     else:
-        emit(difference.as_text(found))
+        emit(difference.as_text(old, new, found))
     if difference.is_undecided(old, new, found):
         raise click.exceptions.Exit(Exit.INCONCLUSIVE)
     raise click.exceptions.Exit(Exit.BAD_NEWS if difference.is_worse(found) else Exit.ANSWERED)

@@ -56,7 +56,7 @@ def changes(before: Side, after: Side) -> list[Change]:
         *_islands(before, after),
         _cap(before, after),
         _acceptance(before, after),
-        _plain("last words", *("; ".join(death_signatures(each.seen)) or "-" for each in (before, after))),
+        _last_words(before, after),
     ]
 
 
@@ -68,8 +68,14 @@ def is_undecided(before: Side, after: Side, found: Sequence[Change]) -> bool:
     """True where nothing got worse as far as the runs tell, but they do not tell whether the edge did."""
     if is_worse(found):
         return False
-    unsure = FindingKind.INCONCLUSIVE in {before.finding.kind, after.finding.kind}
-    return unsure or any(change.verdict == "unknown" for change in found if change.what in DECISIVE)
+    return bool(_halted(before, after)) or any(
+        change.verdict == "unknown" for change in found if change.what in DECISIVE
+    )
+
+
+def _halted(before: Side, after: Side) -> list[Side]:
+    """Those that did not come to their end: what they did not see they may not have asked."""
+    return [side for side in (before, after) if side.finding.kind is FindingKind.INCONCLUSIVE]
 
 
 def difference_object(before: Side, after: Side, found: Sequence[Change]) -> dict[str, Any]:
@@ -84,11 +90,17 @@ def difference_object(before: Side, after: Side, found: Sequence[Change]) -> dic
     }
 
 
-def as_text(found: Sequence[Change]) -> str:
-    """The comparison as plain lines, its columns aligned."""
-    rows = [("", "before", "after", ""), *((c.what, plain(c.before, 60), plain(c.after, 60), c.verdict) for c in found)]
+def as_text(before: Side, after: Side, found: Sequence[Change]) -> str:
+    """The comparison as plain lines, its columns aligned; under it why it decides nothing, where that is so."""
+    heads = ("", f"before: {before.run.run}", f"after: {after.run.run}", "")
+    rows = [heads, *((c.what, plain(c.before, 60), plain(c.after, 60), c.verdict) for c in found)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join("  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows)
+    lines = ["  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
+    if is_undecided(before, after, found):
+        why = [f"{side.run.run} came to no end: {plain(side.finding.reason, 300)}" for side in _halted(before, after)]
+        unknown = " and ".join(change.what for change in found if change.verdict == "unknown")
+        lines.append(f"undecided: {'; '.join(why) or f'the two do not tell of: {unknown}'}")
+    return "\n".join(lines)
 
 
 def _plain(what: str, before: str, after: str) -> Change:
@@ -108,6 +120,8 @@ def _boundary(before: Side, after: Side) -> Change:
         verdict = "better"
     elif before.finding.kind in UNFAILING and _refuses(before, after):
         verdict = "worse"
+    elif any(side.finding.first_bad is None for side in _halted(before, after)):
+        verdict = "unknown"
     return Change("boundary", _bracket_words(before.finding), _bracket_words(after.finding), verdict)
 
 
@@ -135,6 +149,13 @@ def _islands(before: Side, after: Side) -> list[Change]:
         verdict = "better"
     was, now = ("; ".join(_span(*island) for island in islands) or "-" for islands in (old, new))
     return [Change("islands", was, now, verdict)]
+
+
+def _last_words(before: Side, after: Side) -> Change:
+    """A run that came to no end may have died less: that it says nothing is no change."""
+    was, now = ("; ".join(death_signatures(each.seen)) or "-" for each in (before, after))
+    is_silent = any(not death_signatures(each.seen) for each in _halted(before, after))
+    return Change("last words", was, now, "unknown" if was != now and is_silent else "same" if was == now else "moved")
 
 
 def _span(first: int, last: int) -> str:

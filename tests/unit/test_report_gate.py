@@ -250,11 +250,13 @@ def test_acceptance_that_fell_is_worse_and_scatter_is_nothing() -> None:
 
 def test_limit_and_last_words_move_and_that_alone_is_not_worse() -> None:
     words = (seen(300_000, Outcome.DEATH, deaths=1, signature="CUDA error"),)
-    found = difference.changes(side(DEATH), side(DEATH, words, limit=262_096))
+    before, after = side(DEATH), side(DEATH, words, limit=262_096)
+    found = difference.changes(before, after)
     assert {change.what for change in found if change.verdict == "moved"} == {"limit", "last words"}
     assert not difference.is_worse(found)
     assert difference.is_worse(difference.changes(side(edge(2_000, 2_001)), side(edge(1_000, 1_001))))
-    assert "CUDA error" in difference.as_text(found)
+    assert "CUDA error" in difference.as_text(before, after, found)
+    assert "undecided" not in difference.as_text(before, after, found)
 
 
 def fuzzed(*reproducers: Reproducer, cap: int = 1_000) -> comparable.Side:
@@ -279,8 +281,23 @@ def test_what_a_run_does_not_tell_is_no_good_news() -> None:
         assert difference.is_undecided(*pair, difference.changes(*pair))
     unknown = side(Finding(FindingKind.NOT_LENGTH, "wear"))
     assert difference.is_undecided(side(DEATH), unknown, difference.changes(side(DEATH), unknown))
+    assert difference.as_text(side(DEATH), unknown, difference.changes(side(DEATH), unknown)).splitlines()[-1] == (
+        "undecided: the two do not tell of: boundary and cap"
+    )
     worse = side(edge(1_000, 1_001)), side(replace(edge(500, 501), kind=FindingKind.INCONCLUSIVE))
     assert not difference.is_undecided(*worse, difference.changes(*worse))
+
+
+def test_a_run_that_came_to_no_end_leaves_unknown_what_it_did_not_see_and_says_why() -> None:
+    words = (seen(300_000, Outcome.DEATH, deaths=1, signature="CUDA error"),)
+    halted = Finding(FindingKind.INCONCLUSIVE, "1 death, and --max-deaths is 1", last_good=900, halt=Halt.DEATHS)
+    before, after = side(DEATH, words), side(halted)
+    found = difference.changes(before, after)
+    told = {change.what: change.verdict for change in found}
+    assert (told["boundary"], told["last words"]) == ("unknown", "unknown")
+    first, *_, last = difference.as_text(before, after, found).splitlines()
+    assert f"before: {RUN.run}" in first
+    assert last == f"undecided: {RUN.run} came to no end: 1 death, and --max-deaths is 1"
 
 
 def test_a_limit_below_what_passed_is_worse() -> None:
