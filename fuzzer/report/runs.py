@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from fuzzer.report.plain import plain
 from fuzzer.report.tables import aligned
+from fuzzer.report.verify import PLAN as GATE
+from fuzzer.report.verify import verdict
 from fuzzer.report.words import tokens
 
 if TYPE_CHECKING:
     from fuzzer.store import Run
 
-FIELDS = ("run", "command", "url", "model", "status", "finding", "recommended_max_model_len", "started")
+FIELDS = ("run", "command", "url", "model", "status", "finding", "recommended_max_model_len", "started", "holds")
 COLUMNS = ("run", "started", "command", "model", "url", "status", "finding", "cap")
 
 
@@ -27,7 +29,23 @@ def run_object(run: Run) -> dict[str, Any]:
         "finding": None if finding is None else finding.kind.value,
         "recommended_max_model_len": None if finding is None else finding.cap,
         "started": run.started_utc,
+        "holds": _holds(run),
     }
+
+
+def _holds(run: Run) -> bool | None:
+    """Does the cap hold that a gate was asked for? None where it is undecided, and of every other run."""
+    finding = run.finding
+    if run.record.plan != GATE or finding is None or finding.halt is not None:
+        return None
+    return finding.cap is not None
+
+
+def _found(run: Run) -> str:
+    """What a run came to, in a word or two: of a gate its verdict."""
+    if run.finding is None:
+        return "-"
+    return verdict(run.finding) if run.record.plan == GATE else run.finding.kind.value
 
 
 def run_row(run: Run) -> tuple[str, ...]:
@@ -40,7 +58,7 @@ def run_row(run: Run) -> tuple[str, ...]:
         plain(run.record.model, 40),
         plain(run.record.url, 60),
         plain(run.status),
-        "-" if finding is None else finding.kind.value,
+        _found(run),
         "-" if finding is None else tokens(finding.cap),
     )
 

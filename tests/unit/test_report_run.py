@@ -274,6 +274,7 @@ def test_a_run_in_the_list() -> None:
         ("finding", "death"),
         ("recommended_max_model_len", 262_096),
         ("started", "2026-11-29T17:00:00.000Z"),
+        ("holds", None),
     ]
     table = runs_report.as_text(
         [runs_report.run_row(RUN), runs_report.run_row(replace(RUN, finding=None, status="running"))]
@@ -283,6 +284,21 @@ def test_a_run_in_the_list() -> None:
         "1m8abc  2026-11-29 17:00  bisect   tiny   http://host:8000  done     death    262,096",
         "1m8abc  2026-11-29 17:00  bisect   tiny   http://host:8000  running  -        -",
     ]
+
+
+@pytest.mark.parametrize(
+    ("finding", "said", "holds"),
+    [
+        (Finding(FindingKind.CLEAN_LIMIT, "", cap=8_192), "the cap holds", True),
+        (Finding(FindingKind.INCONCLUSIVE, "the cap is not in force"), "the cap does not hold", False),
+        (Finding(FindingKind.INCONCLUSIVE, "busy", halt=Halt.BUSY), "undecided", None),
+    ],
+)
+def test_a_gate_in_the_list_says_what_it_came_to(finding: Finding, said: str, holds: bool | None) -> None:
+    gate = replace(RUN, record=replace(RUN.record, plan="verify"), finding=finding)
+    assert said in runs_report.run_row(gate)
+    told = runs_report.run_object(gate)
+    assert (told["holds"], told["finding"]) == (holds, finding.kind.value)
 
 
 def test_a_run_by_itself() -> None:
