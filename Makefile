@@ -29,6 +29,7 @@ $(STAMP): pyproject.toml
 
 demo: $(STAMP) ## Find the edge of a simulated engine that really dies
 	$(BIN)/ctxfuzz demo
+	@command -v ctxfuzz >/dev/null || echo 'To paste these lines here: export PATH="$$PWD/$(BIN):$$PATH"' >&2
 
 demo-vllm: $(STAMP) ## The incident itself: installs vLLM (CPU) and finds where its drafter kills it
 	$(BIN)/python tests/engines/play_v1.py

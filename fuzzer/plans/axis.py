@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from fuzzer.model import ProbeSpec, Role
+from fuzzer.model import Outcome, ProbeSpec, Role
 from fuzzer.plans.confirm import is_confirmed_bad
 from fuzzer.plans.narrowing import is_closed, suspects_of
 from fuzzer.search.suspects import UNKNOWN_DRAFT_TOKENS, Axis, Cause, cause_of
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from fuzzer.plans.ledger import Ledger
 
 CHEAP_DEATHS = 2  # with more of them spent, only what is likely to pass is asked
+OF_THE_TEXT = frozenset({Outcome.GARBLED, Outcome.DEGRADED})
 ON_THE_SUM = frozenset({Axis.TOTAL, Axis.TOTAL_AND_DRAFT})
 
 
@@ -110,9 +111,12 @@ def axis_words(ledger: Ledger) -> str:
 def less_output(ledger: Ledger) -> list[Trial]:
     """Longer prompts with so much less output that an edge on the sum lets them pass: one token, then half of it.
 
-    Half of it as well, so that an edge which only needs a few decoding steps is not taken for one on the sum.
+    Half of it as well, so that an edge which only needs a few decoding steps is not taken for one on the sum. None
+    where the text itself is what is wrong: so little of it shows no repetition, and its pass would prove nothing.
     """
     low, bad = _ends(ledger)
+    if any(failure.outcome in OF_THE_TEXT for failure in ledger.at(bad).failures):
+        return []
     question, output = ledger.question, ledger.question.output_tokens
     half = output // 2
     trials = [Trial(low + output - 1, 1), Trial(low + output - half - _slack(ledger), half)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fuzzer.finding import FindingKind
-from fuzzer.model import Outcome, ProbeSpec, Role
+from fuzzer.model import FAIL_ON_DEFAULT, Outcome, ProbeSpec, Role
 from fuzzer.observation import Observation
 from fuzzer.plans.bisect import BisectQuestion, bisect
 from fuzzer.plans.forecast import forecast
@@ -170,6 +171,22 @@ def test_k_is_learnt_although_the_search_asks_for_one_token() -> None:
     assert played.finding.last_good == 2_045
     assert played.finding.cause == "S - O - k + 1 with S = 2048 (suspect: power of two)"
     assert {seen.spec.output_tokens for seen in played.log if seen.spec.role is Role.SEARCH} == {1}
+
+
+def seen_in_text(rule: Rule, fewest: int) -> Rule:
+    """What is wrong with an answer shows in so many output tokens, and not in fewer."""
+    return lambda request: rule(request) if request.total - request.prompt >= fewest else None
+
+
+@pytest.mark.parametrize("kind", [Outcome.GARBLED, Outcome.DEGRADED])
+@pytest.mark.parametrize(("edge", "at", "words"), [(prompt_above, 262_112, PROMPT), (total_above, 262_144, SUM)])
+def test_an_answer_too_short_to_be_seen_garbled_tells_nothing_of_the_axis(
+    kind: Outcome, edge: Callable[[int, Outcome], Rule], at: int, words: str
+) -> None:
+    fails = frozenset({*FAIL_ON_DEFAULT, Outcome.DEGRADED})
+    played = run(World(seen_in_text(edge(at, kind), 24)), fail_on=fails)
+    assert played.finding.kind.value == kind.value
+    assert words in played.finding.reason
 
 
 # --- any edge ---
