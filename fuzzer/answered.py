@@ -179,4 +179,8 @@ def _pass(e: Evidence) -> Verdict:
     if _short_output(e) and _clamped(e):
         got = e.reply.usage.completion_tokens
         return Verdict(Outcome.PASS, f"clamped: {got} of {e.spec.output_tokens} output tokens fit", clamped=True)
+    if e.reply.stopped:
+        return Verdict(
+            Outcome.PASS, f"well until we hung up, as we meant to, after its first {e.spec.stop_after} tokens"
+        )
     return Verdict(Outcome.PASS, "a complete answer")

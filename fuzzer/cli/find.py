@@ -132,8 +132,9 @@ def resume(run: str, db: Path, **given: object) -> None:
     """Go on with RUN (an id, the beginning of one, or 'last') where it was interrupted.
 
     What was asked is taken from the record: nothing that was answered is asked again, and deaths and time add up. A
-    command or a URL that held a secret is not on record, nor is the value of any --header: give it again. So are the
-    commands of a run that somebody else began, or another host; and its URL, where a key or a header goes there.
+    command or a URL that held a secret is not on record, nor is the value of any --header: give it again. Give the
+    commands again, too, of a run that somebody else or another host began; and its URL, where a key or a header goes
+    there.
     """
     from fuzzer.cli import resuming  # noqa: PLC0415  (heavy)
 

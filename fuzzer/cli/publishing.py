@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
 from fuzzer.cli import attribution, measuring, telling
 from fuzzer.cli.auditing import write
+from fuzzer.errors import UsageFault
 from fuzzer.report.dossier import Dossier
 from fuzzer.report.run import show_object
 from fuzzer.report.speed import PLAN
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 
 def report(db: Path, name: str, form: str, into: Path | None) -> None:
     """Write the report of a run to a file, or to stdout."""
+    if into is None and form == "html" and sys.stdout.isatty():
+        raise UsageFault(f"A page is nothing for a terminal. Write it: ctxfuzz report {name} -o report.html")
     with History.open(db) as history:
         write(into, [_written(gathered(history, name, db), form)])
 

@@ -21,7 +21,11 @@ def written(forms: Mapping[str, str], explained: str) -> Decorator:
 
     def chosen(ctx: click.Context, _: click.Parameter, form: str | None) -> str:
         into: Path | None = ctx.params["into"]
-        return form or named.get(into.suffix.lower() if into else "", usual)
+        suffix = into.suffix.lower() if into else ""
+        if not form and suffix and suffix not in named:
+            ends = ", ".join(named)
+            raise click.BadParameter(f"what ends in {suffix} is in none of the forms ({ends}): say --format.", ctx)
+        return form or named.get(suffix, usual)
 
     return stack(
         option("Output", "--format", "form", type=click.Choice(tuple(forms)), callback=chosen,

@@ -35,6 +35,8 @@ def tail(seen: Observation) -> str:
     parts = [f"{span(seen.duration_s):>7}"]
     if seen.clamped:
         parts.append(f"clamped to {seen.completion_tokens} output tokens")
+    if seen.spec.stop_after is not None and seen.outcome is Outcome.PASS and not seen.clamped:
+        parts.append("its first tokens were read, no more")
     if seen.contended:
         parts.append("contended")
     if seen.corroboration is not None:

@@ -207,10 +207,17 @@ def recorded(tmp_path: Path) -> Path:
 
 def on_a_terminal(folder: Path, *args: str, **env: str) -> str:
     """What a command writes to a terminal of its own."""
+    code, text = left_a_terminal(folder, *args, **env)
+    assert code == 0
+    return text
+
+
+def left_a_terminal(folder: Path, *args: str, **env: str) -> tuple[int, str]:
+    """The exit code of a command, and what it wrote to a terminal of its own."""
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "fuzzer.cli", *args]
     with subprocess.Popen(
-        command, cwd=folder, env=environment(**{"TERM": "xterm-256color"} | env), stdout=theirs
+        command, cwd=folder, env=environment(**{"TERM": "xterm-256color"} | env), stdout=theirs, stderr=theirs
     ) as process:
         os.close(theirs)
         text = b""
@@ -220,8 +227,13 @@ def on_a_terminal(folder: Path, *args: str, **env: str) -> str:
         except OSError:
             pass  # how Linux says that the last writer has left
         os.close(ours)
-    assert process.returncode == 0
-    return text.decode()
+    return process.returncode, text.decode()
+
+
+def test_a_terminal_is_not_filled_with_a_page(recorded: Path) -> None:
+    code, text = left_a_terminal(recorded, "report", "last")
+    assert (code, "report last -o report.html" in text) == (2, True)
+    assert on_a_terminal(recorded, "report", "last", "--format", "md").startswith("# ")
 
 
 @pytest.mark.parametrize("command", [("runs",), ("show", "last")])

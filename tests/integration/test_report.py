@@ -182,6 +182,16 @@ def test_a_file_is_written_as_its_name_ends_unless_a_format_is_told(db: Path, tm
         assert into.read_text(encoding="utf-8").strip() == report(db, "--format", written).stdout.strip()
 
 
+def test_a_file_of_another_kind_is_not_written_as_a_page(db: Path, tmp_path: Path) -> None:
+    record(db)
+    into = tmp_path / "r.pdf"
+    refused = CliRunner().invoke(main, ["report", "last", "--db", str(db), "-o", str(into)])
+    assert (refused.exit_code, into.exists()) == (2, False)
+    assert "say --format" in refused.output
+    report(db, "-o", str(into), "--format", "md")
+    assert into.read_text(encoding="utf-8").startswith("# ")
+
+
 def test_a_report_goes_to_a_file_and_a_file_that_cannot_be_written_is_said(db: Path, tmp_path: Path) -> None:
     record(db)
     assert report(db, "-o", str(tmp_path / "r.html")).stdout == ""

@@ -105,7 +105,9 @@ def test_a_limit_of_time_or_of_a_rate_is_no_clamp(finish: str) -> None:
 
 def test_an_answer_that_we_stopped_on_purpose_is_a_pass() -> None:
     spec = replace(SPEC, output_tokens=5000, stop_after=3)
-    assert judge(evidence(answer(output=3, complete=False, stopped=True), spec=spec)).outcome is Outcome.PASS
+    verdict = judge(evidence(answer(output=3, complete=False, stopped=True), spec=spec))
+    assert verdict.outcome is Outcome.PASS
+    assert verdict.reason == "well until we hung up, as we meant to, after its first 3 tokens"
 
 
 @pytest.mark.parametrize(
