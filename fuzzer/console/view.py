@@ -69,8 +69,11 @@ class View:
 
     @property
     def fraction(self) -> float | None:
-        """How much of the prefill is done, by the heartbeat and an earlier pass; None where nothing can tell."""
-        if self.sending is None or self.pace is None or self.beats is None:
+        """How much of the prefill is done, by the heartbeat and an earlier pass; None where nothing can tell.
+
+        A heartbeat that has not moved yet may be one that tells all at the end.
+        """
+        if self.sending is None or self.pace is None or not self.beats:
             return None
         expected = self.pace.expected_beats(self.sending.spec.length)
         return min(self.beats / expected, 1.0) if expected else None

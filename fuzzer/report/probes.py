@@ -17,12 +17,12 @@ OUTCOME_WIDTH = max(map(len, Outcome))
 
 def head(seen: Observation) -> str:
     """What was sent: number, role and length in columns."""
-    return _sent(seen.seq, seen.spec)
+    return _sent(seen.seq, seen.spec, seen.length)
 
 
 def unanswered(seq: int, spec: ProbeSpec) -> str:
     """A probe that was about to leave, and of which nothing else is on record."""
-    return f"{_sent(seq, spec)} sent; its outcome is not on record yet"
+    return f"{_sent(seq, spec, spec.length)} sent; its outcome is not on record yet"
 
 
 def short_head(seen: Observation) -> str:
@@ -57,5 +57,5 @@ def line(seen: Observation) -> str:
     return f"{head(seen)} {seen.outcome:<{OUTCOME_WIDTH}} {tail(seen)}"
 
 
-def _sent(seq: int, spec: ProbeSpec) -> str:
-    return f"#{seq:<3} {spec.role:<12} {tokens(spec.length):>9} +{spec.output_tokens:<4}"
+def _sent(seq: int, spec: ProbeSpec, length: int) -> str:
+    return f"#{seq:<3} {spec.role:<12} {tokens(length):>9} +{spec.output_tokens:<4}"

@@ -57,6 +57,18 @@ def test_the_heartbeat_of_an_earlier_pass_tells_how_far_a_prefill_is() -> None:
     assert view.beat_at == 7.0
 
 
+def test_a_heartbeat_that_has_not_moved_yet_says_nothing_of_how_far_it_is() -> None:
+    view = fold(
+        ProbeStarted(1, spec(1000), 60.0),
+        ProbeProgress(1, 0.1, "prefill", heartbeat=100.0),
+        ProbeProgress(1, 0.9, "prefill", heartbeat=110.0),
+        ProbeEnded(seen(1000, duration_s=1.0)),
+        ProbeStarted(2, spec(4000), 60.0),
+        ProbeProgress(2, 0.1, "prefill", heartbeat=200.0),
+    )
+    assert view.fraction is None
+
+
 def test_no_heartbeat_no_fraction() -> None:
     view = fold(
         ProbeEnded(seen(1000)), ProbeStarted(2, spec(4000), 60.0), ProbeProgress(2, 0.1, "prefill", heartbeat=None)

@@ -210,10 +210,11 @@ def test_what_is_said_of_the_axis_is_true(
     played = play(bisect(question), world.answer)
     if PROMPT in played.finding.reason:
         assert prompt <= total - output
+    unknown = 8  # how closely it is told where k is not known
     if "constant in prompt + output" in played.finding.reason:
-        unknown = 8  # how closely it is told where k is not known
         assert total - output < prompt + resolution + max(k, unknown)
-    both = abs(prompt + output - total) <= k + resolution  # two edges at one place: each kills the other's control
+    room = max(k, unknown) + resolution  # of a control
+    both = -room <= prompt + output - total <= output + room  # two edges so close together kill each other's control
     assert sum(outcome is Outcome.DEATH for _, _, outcome in around(played)) <= (2 if both else 1)
 
 
