@@ -13,8 +13,10 @@ import anyio
 from fuzzer import account
 from fuzzer.errors import AnotherEngine, Interrupted, TargetLost
 from fuzzer.events import Note, Revived, Reviving
+from fuzzer.model import Corroboration
 from fuzzer.relapse import Vigil
 from fuzzer.revival import revive
+from fuzzer.song import serves
 from fuzzer.watch import scrape
 
 if TYPE_CHECKING:
@@ -44,6 +46,12 @@ class Journal(account.Journal, Protocol):
 def same_window(was: int | None, now: int | None) -> bool:
     """May two advertised limits be those of one engine, started twice? Where none is told, nothing speaks for two."""
     return not was or not now or abs(now - was) <= SAME_WINDOW * was
+
+
+def _sings_amid_others(seen: Observation, evidence: Evidence) -> bool:
+    """Did it turn ours away for others, and sing? Its death is not proven, and a restart would end their requests."""
+    is_presumed = seen.corroboration is Corroboration.PRESUMED and seen.contended
+    return is_presumed and evidence.overload_s is not None and serves(evidence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +97,8 @@ class Comeback:
             unsung=not self.account.sang,
             wedged=seen.ends_late and self.rig.settings.on_death is None,  # else it is we who end it
         )
-        revival = await self._revive(seen.spec, str(seen.seq), vigil, standing)
+        patience_s = 0.0 if _sings_amid_others(seen, evidence) else None
+        revival = await self._revive(seen.spec, str(seen.seq), vigil, standing, patience_s=patience_s)
         counted = seen.deaths > 0 or seen.wedged  # else whoever is there now is compared with whom we knew
         if counted and (revival.relapses or not self.lives.is_told(evidence)):
             self.lives.known = revival.born or await scrape(self.rig.target)

@@ -187,12 +187,18 @@ def _failed(e: Evidence) -> Verdict:
         return _death(f"{what}; {after}", Corroboration.PRESUMED)
     if (lives := survival_proof(e)) is not None:
         return Verdict(Outcome.ERROR, f"{what}; {lives}")
-    doubt = "nothing proves that the engine survived it" if _looks_like_a_death(e) else came_late(e)
+    doubt = _doubted(e) if _looks_like_a_death(e) else came_late(e)
     if doubt is not None:
         twice = e.uncharged and noevidence.cooled_down(e)
         return replace(_death(f"{what}; {doubt}", Corroboration.PRESUMED), deaths=1 + twice)
     alive = Verdict(Outcome.ERROR, f"{what}; health stayed green and the canary came back whole")
     return unheard.to_the_end(e, what) or alive
+
+
+def _doubted(e: Evidence) -> str:
+    sign = health_went_down(e)
+    told = "" if sign is None else f"health got {sign} after it, and "
+    return f"{told}nothing proves that the engine survived it"
 
 
 def _looks_like_a_death(e: Evidence) -> bool:

@@ -61,8 +61,8 @@ _MEMORY_RAN_OUT = re.compile(rf"{_NO_MEMORY}|{_OF_A_SIZE}", re.IGNORECASE)
 # Who ended, is to start, or is looked for: whoever lost an engine to its memory, or has no place for one, says so.
 _SOMEBODY_IS_AWAY = re.compile(
     r"kill|evict|crash|exit|terminat|abort|\bdie[ds]?\b|\bdead\b|\blost\b|stopped|shut|unavailable|unhealthy"
-    r"|(?:re)?start|\b(?:re|un)?load(?:s|ed|ing)?\b|schedul|provision|\bnodes?\b|\bpods?\b|container|instance|replica"
-    r"|worker|backend|upstream|deployment|connect",
+    r"|(?:re)?start|recover|re-?spawn|re-?boot|relaunch|retry (?:in|after)\b|\b(?:re|un)?load(?:s|ed|ing)?\b|schedul"
+    r"|provision|\bnodes?\b|\bpods?\b|container|instance|replica|worker|backend|upstream|deployment|connect",
     re.IGNORECASE,
 )
 _BREAKAGE = re.compile(

@@ -116,7 +116,8 @@ class _Server:
                 silent: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
                 served = subprocess.Popen(command, cwd=ROOT, env=self.env, pass_fds=[theirs.fileno()], **silent)
             self._held.enter_context(served)
-            self._held.enter_context(self._control)  # shut first, which ends it
+            self._held.enter_context(self._control)
+            self._held.callback(self._control.shutdown, socket.SHUT_RDWR)  # ends it, whoever else still has the socket
         return self._control
 
     def stop(self) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import time
 from pathlib import Path
 
 import anyio
@@ -56,3 +58,19 @@ async def test_whoever_waits_no_longer_leaves_no_process_behind(tmp_path: Path) 
         with anyio.fail_after(60):
             await left.wait()
         group.cancel_scope.cancel()
+
+
+def test_no_fork_that_a_test_left_behind_holds_up_the_end() -> None:
+    ours = forked._Server()
+    ours.control()
+    left = os.fork()  # has all that is open here
+    if left == 0:
+        signal.alarm(20)
+        signal.pause()
+    try:
+        began = time.monotonic()
+        ours.stop()
+        assert time.monotonic() - began < 10
+    finally:
+        os.kill(left, signal.SIGKILL)
+        os.waitpid(left, 0)

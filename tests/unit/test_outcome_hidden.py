@@ -47,6 +47,7 @@ too_late = pytest.mark.parametrize("reply", LATE.values(), ids=LATE)
 def test_health_that_went_down_after_a_429_is_a_death(reply: Reply, health: Health) -> None:
     verdict = judge(told(reply, health_after=(GREEN, health, GREEN), **BLIND))
     assert (verdict.outcome, verdict.deaths) == (Outcome.DEATH, 1), verdict.reason
+    assert "health" in verdict.reason
 
 
 @turned_away

@@ -47,6 +47,9 @@ SHORT = [
     "[metal::malloc] Attempting to allocate 48318382080 bytes which is greater than the maximum allowed buffer size",
 ]
 AWAY_FOR_IT = [
+    "Out of memory. The server is recovering",
+    "ran out of memory, being respawned",
+    "out of memory: retry in 2 s",
     "0/3 nodes are available: 3 Insufficient memory.",
     "The container ran out of memory",
     "worker exited: out of memory",
