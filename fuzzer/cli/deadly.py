@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from fuzzer.finding import FindingKind
 from fuzzer.model import Role
 from fuzzer.plans.question import BisectQuestion
+from fuzzer.plans.verify import VerifyQuestion
+from fuzzer.report.reached import is_of_its_machine
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -26,9 +28,9 @@ def deadly(failures: Iterable[Failure], runs: Sequence[Run]) -> list[Failure]:
     """
     not_by_length = {run.run for run in runs if run.finding is not None and run.finding.kind is FindingKind.NOT_LENGTH}
     killed = [one for one in failures if kills(one.observation) and one.run not in not_by_length]
-    nth = {run.run: at for at, run in enumerate(runs)}
+    told = {run.run: (at, run) for at, run in enumerate(runs)}
     clearing = [_Clearing.by(run, at) for at, run in enumerate(runs) if _settles(run)] if killed else []
-    return [one for one in killed if not any(later.clears(one, nth.get(one.run, 0)) for later in clearing)]
+    return [one for one in killed if one.run not in told or not _is_cleared(one, *told[one.run], clearing)]
 
 
 def unsettled(question: BisectQuestion, killed: Iterable[Failure], runs: Iterable[Run]) -> list[Failure]:
@@ -51,20 +53,30 @@ def against(run: Run, killed: Iterable[Failure]) -> Failure | None:
     way, and that the cap admits; None: nothing does. What it asked itself it has weighed.
     """
     finding = run.finding
-    if finding is None or finding.cap is None or run.record.plan != "bisect":
+    if finding is None or finding.cap is None:
         return None
-    question = BisectQuestion.from_json(run.record.question)
-    if question.is_turned:
-        return None
-    others = (
-        one
-        for one in killed
-        if one.run != run.run
-        and one.observation.length not in question.known_bad
-        and _is_asked_like(one.observation, question)
-        and one.observation.length + one.observation.spec.output_tokens <= finding.cap
-    )
+    others = (one for one in killed if one.run != run.run and is_under(one, finding.cap) and _speaks_against(one, run))
     return min(others, key=lambda one: one.observation.length, default=None)
+
+
+def is_under(failure: Failure, cap: int) -> bool:
+    """Does a cap admit it, with its output?"""
+    return failure.observation.length + failure.observation.spec.output_tokens <= cap
+
+
+def _speaks_against(failure: Failure, run: Run) -> bool:
+    """Was it asked as the run asks, and is it no older than what the run itself saw of that length?"""
+    seen = failure.observation
+    match run.record.plan:
+        case "bisect":
+            question = BisectQuestion.from_json(run.record.question)
+            asked_again = seen.length in question.known_bad and failure.at_utc <= run.started_utc
+            return not question.is_turned and not asked_again and _is_asked_like(seen, question)
+        case "verify":  # which asks in several ways, and under its cap at few lengths
+            gate = VerifyQuestion.from_json(run.record.question)
+            return _is_asked_like(seen, replace(gate, mode=seen.spec.mode, stream=seen.spec.stream))
+        case _:
+            return False
 
 
 def deed(failure: Failure) -> str:
@@ -78,7 +90,7 @@ def kills(seen: Observation) -> bool:
     return seen.toll > 0 and seen.blames in {None, "this"}
 
 
-def _is_asked_like(seen: Observation, question: BisectQuestion) -> bool:
+def _is_asked_like(seen: Observation, question: BisectQuestion | VerifyQuestion) -> bool:
     """Was it asked as the question would ask that length? To ask for less output is no excuse."""
     would = question.spec(seen.length, Role.SEARCH, "")
     asked = replace(seen.spec, length=seen.length, role=Role.SEARCH, reason="", wait_s=0.0)
@@ -98,19 +110,29 @@ class _Clearing:
     """A run that asked again what had killed, and came to a cap. `nth`: its place among all runs, newest first."""
 
     nth: int
+    run: Run
     question: BisectQuestion
     cap: int
 
     @classmethod
     def by(cls, run: Run, nth: int) -> _Clearing:
         cap = 0 if run.finding is None else run.finding.cap or 0
-        return cls(nth, BisectQuestion.from_json(run.record.question), cap)
+        return cls(nth, run, BisectQuestion.from_json(run.record.question), cap)
 
-    def clears(self, failure: Failure, nth: int) -> bool:
+    def clears(self, failure: Failure, nth: int, of: Run) -> bool:
         """Was this failure, of the `nth` run, recorded before, and asked again by this one, whose cap admits it?"""
         length = failure.observation.length
         asked_again = self.nth < nth and length in self.question.known_bad and length < self.cap
-        return asked_again and _is_asked_like(failure.observation, self.question)
+        return asked_again and _is_asked_like(failure.observation, self.question) and _is_one_place(self.run, of)
+
+
+def _is_cleared(failure: Failure, nth: int, of: Run, clearing: Iterable[_Clearing]) -> bool:
+    return any(later.clears(failure, nth, of) for later in clearing)
+
+
+def _is_one_place(run: Run, other: Run) -> bool:
+    """Did both ask the same engine? The `localhost` of another host, whose runs were merged, is another one's."""
+    return run.host == other.host or not (is_of_its_machine(run.record.url) or is_of_its_machine(other.record.url))
 
 
 def _settles(run: Run) -> bool:

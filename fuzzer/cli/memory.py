@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fuzzer.cli.common import HEADER_NAMES, names_of
-from fuzzer.cli.deadly import deadly, deed, kills, unsettled
+from fuzzer.cli.deadly import deadly, deed, is_under, kills, unsettled
 from fuzzer.cli.secrecy import hidden
 from fuzzer.errors import RunStopped
 from fuzzer.events import Note
@@ -109,20 +109,34 @@ def spare(session: Session, length: int) -> None:
     """Raises RunStopped where no death is allowed, and this build is on record as killed by so many tokens or fewer,
     or as wedged.
     """
-    flags, survey = session.flags, session.survey
-    if flags.max_deaths > 0:
-        return
-    with _past(flags.db) as history:
-        if history is None:
-            return
-        known = history.known_failures(session.target.url, survey.model or "", survey.version)
-        killed = deadly(known, history.runs())
-    for failure in killed:
+    for failure in _feared(session):
         if failure.observation.length <= length:
             raise RunStopped(
                 f"With --max-deaths 0, {length} tokens are not sent: run {failure.run} recorded that "
                 f"{deed(failure)} this engine. Choose shorter ones, or allow a death."
             )
+
+
+def spare_under(session: Session, cap: int) -> None:
+    """Raises RunStopped where no death is allowed, and this build is on record as killed by what a cap admits."""
+    for failure in _feared(session):
+        if is_under(failure, cap):
+            raise RunStopped(
+                f"With --max-deaths 0, what a cap of {cap} admits is not sent: run {failure.run} recorded that "
+                f"{deed(failure)} this engine. Choose a lower one, or allow a death."
+            )
+
+
+def _feared(session: Session) -> list[Failure]:
+    """What killed this build, or wedged it, where no death is allowed."""
+    flags, survey = session.flags, session.survey
+    if flags.max_deaths > 0:
+        return []
+    with _past(flags.db) as history:
+        if history is None:
+            return []
+        known = history.known_failures(session.target.url, survey.model or "", survey.version)
+        return deadly(known, history.runs())
 
 
 def _told(failure: Failure) -> Note:

@@ -156,7 +156,8 @@ def to_same(session: Session, lengths: Sequence[int], contents: Sequence[str]) -
 
 
 def to_verify(session: Session, cap: int, first_bad: int | None) -> VerifyQuestion:
-    """The question of `verify`. Text and chat are asked where their length can be exact. Raises UsageFault."""
+    """The question of `verify`. Text and chat are asked where they can be exact. Raises UsageFault, RunStopped."""
+    memory.spare_under(session, cap)
     far = 2 * max(cap, first_bad or 0)
     return _of(VerifyQuestion, session, cap=cap, first_bad=first_bad, far=far, modes=_modes(session))
 

@@ -50,8 +50,8 @@ def next_commands(facts: Facts) -> Iterator[str]:
         own = common_of(facts.run, without=FROM_RUN)
         of_run = ("--from-run", facts.run.run)
         yield _again(facts, "verify", (*of_run, *own.words), own.secret, then="once the cap is set")
-    elif finding.cap is None and finding.halt is None and good is not None and bad is not None:
-        yield _bisect(facts, good, bad)
+    elif finding.cap is None and finding.halt is None and (ends := _between(facts)) is not None:
+        yield _bisect(facts, *ends)
     elif finding.cap is None and finding.halt is None and plan == "bisect" and _fails_past_the_limit(facts):
         own = common_of(facts.run)
         then = "once what is before it turns longer requests away: no lower limit mends that"
@@ -65,6 +65,12 @@ def _ends(facts: Facts) -> tuple[int | None, int | None]:
         return finding.last_good_output, finding.first_bad_output
     good = finding.verified_up_to if finding.kind is FindingKind.NONE else finding.last_good
     return good, finding.first_bad
+
+
+def _between(facts: Facts) -> tuple[int, int] | None:
+    """Both ends, where they are known and are not just those that were asked."""
+    good, bad = _ends(facts)
+    return None if good is None or bad is None or _is_asked(facts, good, bad) else (good, bad)
 
 
 def _fails_past_the_limit(facts: Facts) -> bool:
@@ -148,8 +154,13 @@ def _more_deaths(facts: Facts, lo: int, hi: int) -> int | None:
         return usual if facts.finding.halt is Halt.DEATHS or facts.finding.first_bad is not None else None
     if own is None or facts.finding.halt is not Halt.DEATHS:
         return None
+    return 2 * own if own < usual or _is_asked(facts, lo, hi) else None
+
+
+def _is_asked(facts: Facts, lo: int, hi: int) -> bool:
+    """Did the run itself ask just between these ends?"""
     question = facts.run.record.question
-    return 2 * own if own < usual or (lo, hi) == (question.get("lo"), question.get("hi")) else None
+    return (lo, hi) == (question.get("lo"), question.get("hi"))
 
 
 def _bisect(facts: Facts, lo: int, hi: int, *trust: str, but: Mapping[str, object] = NOTHING, then: str = "") -> str:

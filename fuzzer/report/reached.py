@@ -7,6 +7,8 @@ of a header: what is missing is named, in a form that nothing is sent with befor
 from __future__ import annotations
 
 import re
+from contextlib import suppress
+from ipaddress import ip_address
 from shlex import quote
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl, urlsplit
@@ -32,6 +34,17 @@ _OF_THE_ASKER: Final = re.compile(r"auth|token|key|cookie|secret|user-agent|requ
 def url_of(run: Run) -> str:
     """The URL as it was given, with its path and query; secrets in it are masked."""
     return str(run.record.settings.get("url") or run.record.url)
+
+
+def is_of_its_machine(url: str) -> bool:
+    """Does a URL lead to the machine itself that asks?"""
+    host = (urlsplit(url).hostname or "").rstrip(".")
+    if host == "localhost" or host.endswith((".localhost", ".localdomain")):
+        return True
+    with suppress(ValueError):
+        address = ip_address(host)
+        return address.is_loopback or address.is_unspecified or address.is_link_local
+    return False
 
 
 def headers_of(run: Run) -> tuple[str, ...]:

@@ -12,12 +12,14 @@ from click.testing import CliRunner
 
 from fuzzer.cli import main, opening, questions
 from fuzzer.cli.common import CommonFlags
-from fuzzer.cli.memory import remembered, spare
+from fuzzer.cli.deadly import deadly
+from fuzzer.cli.memory import remembered, spare, spare_under
 from fuzzer.errors import RunStopped
 from fuzzer.finding import Finding, FindingKind
 from fuzzer.model import FAIL_ON_DEFAULT, Corroboration, Outcome, Role
 from fuzzer.observation import Observation
 from fuzzer.plans.bisect import BisectQuestion
+from fuzzer.plans.verify import VerifyQuestion
 from fuzzer.store import History, Intent, RunRecord, Store
 from targets.sim import running
 from targets.sim.world import World
@@ -53,10 +55,11 @@ def record(
     late: str = "",
     version: str = "1",
     plan: str = "bisect",
-    asked: BisectQuestion = QUESTION,
+    asked: BisectQuestion | VerifyQuestion = QUESTION,
+    url: str = URL,
 ) -> str:
     """A run that saw this. `late`: the end of the engine that its first probe left hanging."""
-    told = RunRecord(plan, ("ctxfuzz",), URL, "m", "vllm", plan, version, 131_072, asked.to_json())
+    told = RunRecord(plan, ("ctxfuzz",), url, "m", "vllm", plan, version, 131_072, asked.to_json())
     with Store.open(db) as store:
         run = store.begin(told)
         for seq, one in enumerate(seen, 1):
@@ -174,6 +177,56 @@ def test_no_cap_is_printed_that_admits_what_another_run_saw_kill(db: Path) -> No
     assert f"run {killed} recorded: 32768 tokens killed this build" in said
     cleared = record(db, CAPPED, asked=replace(QUESTION, known_bad=(32_768,)))
     assert recommended(db, cleared)[0] == recommended(db, run)[0] == 0
+    again = record(db, None, KILLED, plan="probe")
+    for older in (cleared, run):
+        code, said = recommended(db, older)
+        assert (code, f"run {again} recorded" in said) == (3, True)
+
+
+@pytest.mark.parametrize("seen", [KILLED, changed(mode="chat"), changed(stream=False)])
+def test_no_gate_makes_a_cap_of_what_another_run_saw_kill(db: Path, seen: Observation) -> None:
+    gate = VerifyQuestion(cap=50_000, far=100_000, modes=("ids",), limit=131_072)
+    held = Finding(FindingKind.CLEAN_LIMIT, "", last_good=49_999, cap=50_000)
+    run = record(db, held, plan="verify", asked=gate)
+    assert recommended(db, run)[0] == 0
+    record(db, None, changed(content="repeat"), at(50_001), plan="probe")
+    assert recommended(db, run)[0] == 0
+    killed = record(db, None, seen, plan="probe")
+    code, said = recommended(db, run)
+    assert (code, f"run {killed} recorded" in said) == (3, True)
+
+
+def test_without_a_death_to_spare_a_gate_sends_nothing_that_killed_under_its_cap(db: Path) -> None:
+    record(db, None, at(49_990), plan="probe")  # with its output it is longer than the cap
+    spare_under(session(db, max_deaths=0), 50_000)
+    record(db, None, KILLED, plan="probe")
+    spare_under(session(db), 50_000)
+    spare_under(session(db, max_deaths=0), 32_768)
+    with pytest.raises(RunStopped, match="what a cap of 50000 admits is not sent"):
+        spare_under(session(db, max_deaths=0), 50_000)
+
+
+@pytest.mark.parametrize(
+    ("url", "hosts", "clears"),
+    [
+        ("http://localhost:8000", ("gpu-a", "gpu-b"), False),
+        ("http://127.0.0.1:8000", ("gpu-a", "gpu-b"), False),
+        ("http://[::1]:8000", ("gpu-a", "gpu-b"), False),
+        ("http://localhost:8000", ("gpu-a", "gpu-a"), True),
+        ("http://engine:8000", ("gpu-a", "gpu-b"), True),
+    ],
+)
+def test_the_localhost_of_another_host_clears_no_death(
+    url: str, hosts: tuple[str, str], clears: bool, db: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for host, seen, asked in zip(
+        hosts, ((KILLED,), ()), (QUESTION, replace(QUESTION, known_bad=(32_768,))), strict=True
+    ):
+        monkeypatch.setattr("socket.gethostname", lambda host=host: host)
+        record(db, CAPPED, *seen, asked=asked, url=url)
+    with History.open(db) as history:
+        assert [run.host for run in history.runs()] == [*reversed(hosts)]
+        assert (deadly(history.known_failures(url, "m", "1"), history.runs()) == []) is clears
 
 
 @pytest.mark.anyio

@@ -160,6 +160,13 @@ def test_no_continuation_asks_again_what_spent_its_budget(deaths: int, trusted: 
     assert told(again).flags.max_deaths == 2 * deaths
 
 
+@pytest.mark.parametrize("kind", [FindingKind.DEATH, FindingKind.NOT_LENGTH, FindingKind.INCONCLUSIVE])
+def test_what_ended_without_a_cap_between_the_ends_that_were_asked_is_not_asked_the_same(kind: FindingKind) -> None:
+    run, _ = recorded(told(["bisect", "--url", "http://host:8000", "--lo", "90", "--hi", "91"]))
+    found = Finding(kind, "a corner fails", last_good=90, first_bad=91)
+    assert list(next_commands(Facts(run, found, (), 1.0, "runs.db"))) == []
+
+
 def test_a_budget_as_usual_that_made_the_question_smaller_goes_on_with_as_much() -> None:
     run, _ = recorded(told(list(BARE)))
     assert "--max-deaths" not in next_of(run, replace(SPENT, last_good=10_500, first_bad=19_000))
