@@ -212,6 +212,11 @@ def last_seen_engine(history: History, run: str, *, before: int | None = None) -
     return known
 
 
+def measured(history: History, run: str) -> bool:
+    """Were the metrics of its engine read, when a probe of the run left?"""
+    return any(_as_it_left(intent).starts for intent in history.intents(run))
+
+
 def _deaths_since(history: History, run: str) -> Iterator[tuple[Intent, int]]:
     """Each probe that left, and how many deaths are on record between it and the next one."""
     kinds = [str(row["kind"]) for row in history.timeline(run)]

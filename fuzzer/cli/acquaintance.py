@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fuzzer.comeback import same_window
 from fuzzer.errors import AnotherEngine
+from fuzzer.model import WELL
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fuzzer.observation import Observation
     from fuzzer.store import RunRecord
     from targets.base import Survey
+    from targets.scrape import Scrape
+
+COUNT_DRAFTS: Final = frozenset({"vllm", "lmdeploy"})  # with a drafter, their metrics count from the start what it does
 
 
 def known_again(survey: Survey, record: RunRecord) -> Survey:
@@ -25,3 +32,19 @@ def known_again(survey: Survey, record: RunRecord) -> Survey:
         was = (record.model, record.engine_version, record.limit)
         raise AnotherEngine(record.url, *zip(names, was, (now.model or "", now.version, now.limit), strict=True))
     return now
+
+
+def require_same_drafter(
+    record: RunRecord, seen: Sequence[Observation], now: Scrape | None, *, was_measured: bool
+) -> None:
+    """Raises AnotherEngine where a drafter was switched on, or off, since these were seen: what it moves is the edge.
+
+    `was_measured`: the metrics of the engine were read then.
+    """
+    if not was_measured or record.engine not in COUNT_DRAFTS or now is None or not now.monotone:
+        return
+    passed = [one for one in seen if one.outcome in WELL and not one.uncounted]
+    had, has = any(one.draft is not None for one in passed), now.draft is not None
+    if passed and had is not has:
+        on = {True: "on", False: "off"}
+        raise AnotherEngine(record.url, ("the drafter", on[had], on[has]))

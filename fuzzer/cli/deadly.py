@@ -10,19 +10,22 @@ from typing import TYPE_CHECKING
 from fuzzer.finding import FindingKind
 from fuzzer.model import Role
 from fuzzer.plans.question import BisectQuestion
-from fuzzer.plans.verify import VerifyQuestion
+from fuzzer.plans.verify import Deadly, VerifyQuestion
 from fuzzer.report.reached import is_of_its_machine
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from fuzzer.observation import Observation
     from fuzzer.store import Run
     from fuzzer.store.records import Failure
 
+    Drafts = Callable[[Run], int]
 
-def deadly(failures: Iterable[Failure], runs: Sequence[Run]) -> list[Failure]:
-    """Those that the engine died of, or was wedged by. `runs`: newest first.
+
+def deadly(failures: Iterable[Failure], runs: Sequence[Run], drafts: Drafts) -> list[Failure]:
+    """Those that the engine died of, or was wedged by. `runs`: newest first; `drafts`: how many tokens a run's engine
+    drafted at once.
 
     Those of a run that found them to be not by length say nothing of any; nor does what a later run cleared.
     """
@@ -30,7 +33,7 @@ def deadly(failures: Iterable[Failure], runs: Sequence[Run]) -> list[Failure]:
     killed = [one for one in failures if kills(one.observation) and one.run not in not_by_length]
     told = {run.run: (at, run) for at, run in enumerate(runs)}
     clearing = [_Clearing.by(run, at) for at, run in enumerate(runs) if _settles(run)] if killed else []
-    return [one for one in killed if one.run not in told or not _is_cleared(one, *told[one.run], clearing)]
+    return [one for one in killed if one.run not in told or not _is_cleared(one, *told[one.run], clearing, drafts)]
 
 
 def unsettled(question: BisectQuestion, killed: Iterable[Failure], runs: Iterable[Run]) -> list[Failure]:
@@ -74,7 +77,8 @@ def _speaks_against(failure: Failure, run: Run) -> bool:
             return not question.is_turned and not asked_again and _is_asked_like(seen, question)
         case "verify":  # which asks in several ways, and under its cap at few lengths
             gate = VerifyQuestion.from_json(run.record.question)
-            return _is_asked_like(seen, replace(gate, mode=seen.spec.mode, stream=seen.spec.stream))
+            asked_again = Deadly.of(seen) in gate.known_bad and failure.at_utc <= run.started_utc
+            return not asked_again and is_asked_by(gate, seen)
         case _:
             return False
 
@@ -88,6 +92,11 @@ def deed(failure: Failure) -> str:
 def kills(seen: Observation) -> bool:
     """Did it cost the engine its life, and by its own doing?"""
     return seen.toll > 0 and seen.blames in {None, "this"}
+
+
+def is_asked_by(gate: VerifyQuestion, seen: Observation) -> bool:
+    """Would a gate ask that length so, in one of the ways in which it asks?"""
+    return _is_asked_like(seen, replace(gate, mode=seen.spec.mode, stream=seen.spec.stream))
 
 
 def _is_asked_like(seen: Observation, question: BisectQuestion | VerifyQuestion) -> bool:
@@ -123,17 +132,21 @@ class _Clearing:
         """Was this failure, of the `nth` run, recorded before, and asked again by this one, whose cap admits it?"""
         length = failure.observation.length
         asked_again = self.nth < nth and length in self.question.known_bad and length < self.cap
-        return asked_again and _is_asked_like(failure.observation, self.question) and _is_one_place(self.run, of)
+        return asked_again and _is_asked_like(failure.observation, self.question) and is_one_place(self.run, of)
 
 
-def _is_cleared(failure: Failure, nth: int, of: Run, clearing: Iterable[_Clearing]) -> bool:
-    return any(later.clears(failure, nth, of) for later in clearing)
+def _is_cleared(failure: Failure, nth: int, of: Run, clearing: Iterable[_Clearing], drafts: Drafts) -> bool:
+    """By an engine that drafted as much as the one that died, and more of it can only have made it worse."""
+    cleared_by = (later.run for later in clearing if later.clears(failure, nth, of))
+    return any(drafts(run) >= drafts(of) for run in cleared_by)
 
 
-def _is_one_place(run: Run, other: Run) -> bool:
+def is_one_place(run: Run, other: Run) -> bool:
     """Did both ask the same engine? The `localhost` of another host, whose runs were merged, is another one's."""
     return run.host == other.host or not (is_of_its_machine(run.record.url) or is_of_its_machine(other.record.url))
 
 
 def _settles(run: Run) -> bool:
-    return bool(run.record.question.get("known_bad")) and run.finding is not None and run.finding.cap is not None
+    """Not a gate, which asks each length once: it speaks for its own cap alone."""
+    asked_again = run.record.plan in {"bisect", "probe"} and run.record.question.get("known_bad")
+    return bool(asked_again) and run.finding is not None and run.finding.cap is not None

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-import os
-from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from fuzzer.cli.common import HEADER_NAMES, names_of
-from fuzzer.cli.deadly import deadly, deed, is_under, kills, unsettled
+from fuzzer.cli.deadly import deadly, deed, kills, unsettled
 from fuzzer.cli.secrecy import hidden
-from fuzzer.errors import RunStopped
+from fuzzer.cli.sparing import contradicted, drafts, is_of_here, past
 from fuzzer.events import Note
 from fuzzer.finding import FindingKind
 from fuzzer.model import FAIL_ON_DEFAULT, Role
@@ -19,12 +18,11 @@ from fuzzer.plans.conditions import CONDITIONS
 from fuzzer.plans.fuzz import NOT_VARIED, FuzzQuestion
 from fuzzer.plans.question import BisectQuestion
 from fuzzer.report.reached import route_of
-from fuzzer.store import History, NothingRecorded
+from fuzzer.store import History
 from fuzzer.store.masking import masked_url
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
+    from collections.abc import Iterable, Sequence
 
     from fuzzer.cli.session import Session
     from fuzzer.observation import Observation
@@ -39,23 +37,23 @@ def remembered(session: Session, question: BisectQuestion) -> tuple[BisectQuesti
     """The question with what earlier runs found, and what is to be said about it.
 
     A failure at `hi` is as good as --trust-hi, what passed is ground that --max-deaths 0 may cover: both only of runs
-    that came to an answer, and never ground on which another run, or this one, saw the engine die. No cap admits what
-    killed this build before, unless that passes now.
+    that came to an answer at this very place, and never ground on which another run, or this one, saw the engine die.
+    No cap admits what killed this build before, unless that passes now.
     """
     flags, url, model, version = session.flags, session.target.url, session.survey.model or "", session.survey.version
     route = _route(session)
     if version is None or question.is_turned:
         return question, []
-    with _past(flags.db) as history:
+    with past(flags.db) as history:
         if history is None:
             return question, []
         known = history.known_failures(url, model, version)  # whatever counts as a failure now: a death is one
         everything = history.runs()
-        same_way = {run.run for run in everything if _route_of(run) == route}
+        same_way = {run.run for run in everything if _route_of(run) == route and is_of_here(run)}
         is_usual = flags.fail_on == FAIL_ON_DEFAULT
         counted = known if is_usual else history.known_failures(url, model, version, flags.fail_on)
         failures = [one for one in counted if one.run in same_way]
-        answered = [run for run in everything if _is_answered(run)]
+        answered = [run for run in everything if _is_answered(run) and is_of_here(run)]
         notes = []
         bad_from = {run.run: run.finding.first_bad for run in answered if run.finding is not None}
         at_hi = next((one for one in failures if _tells(one.observation, question, bad_from.get(one.run))), None)
@@ -65,78 +63,34 @@ def remembered(session: Session, question: BisectQuestion) -> tuple[BisectQuesti
                 Note(f"hi ({question.hi}) is known to fail: run {at_hi.run} recorded a {outcome}; it is trusted")
             )
             question = replace(question, trust_hi=True)
-        alike = [run.finding for run in answered if _alike(run, route, model, version, question)]
-        passed = [
-            finding.verified_up_to for finding in alike if finding is not None and finding.verified_up_to is not None
-        ]
         lowest = min((one.observation.length for one in known if kills(one.observation)), default=math.inf)
-        question = replace(question, known_good=max((length for length in passed if length < lowest), default=None))
-        before = unsettled(question, deadly(known, everything), everything)
+        alike = (run for run in answered if _alike(run, route, model, version, question))
+        passed = [(length, run) for run in alike if (length := _passed(run)) is not None and length < lowest]
+        question = _with_ground(question, history, passed)
+        before = unsettled(question, deadly(known, everything, partial(drafts, history)), everything)
         trusted = question.hi if question.trust_hi else None
         lengths = (one.observation.length for one in before)
         question = replace(question, known_bad=tuple(length for length in lengths if length != trusted))
         notes += [_told(one) for one in before if one.observation.length < question.start]
-        return _with_fuzzed(question, answered_by_fuzz(everything, route, model, version)), notes
-
-
-@contextmanager
-def _past(db: Path) -> Iterator[History | None]:
-    """What is recorded; None where nothing is yet, also by a run that was killed as it made the file."""
-    try:
-        history = History.open(db) if os.path.lexists(db) else None
-    except NothingRecorded:
-        history = None
-    with history or nullcontext():
-        yield history
+        sampled = answered_by_fuzz(everything, route, model, version)
+        return _with_fuzzed(question, history, [run for run in sampled if is_of_here(run)]), notes
 
 
 def last_cap(session: Session) -> int | None:
-    """The cap that was last recommended for this target, model and version; None where there was none.
+    """The cap that was last recommended for this target, model and version; None where there was none. What the record
+    speaks against is no cap.
 
     Raises StoreError where its run is not as it was written.
     """
     now = (_route(session), session.survey.model or "", session.survey.version)
-    with _past(session.flags.db) as history:
+    with past(session.flags.db) as history:
         if history is None:
             return None
         capped = (run for run in history.runs() if run.finding is not None and run.finding.cap is not None)
-        last = next((run for run in capped if _target_of(run) == now), None)
+        of_this = [run for run in capped if _target_of(run) == now and is_of_here(run)]
+        last = next((run for run in of_this if contradicted(history, run) is None), None)
         found = None if last is None else history.trusted(last.run).finding
         return None if found is None else found.cap
-
-
-def spare(session: Session, length: int) -> None:
-    """Raises RunStopped where no death is allowed, and this build is on record as killed by so many tokens or fewer,
-    or as wedged.
-    """
-    for failure in _feared(session):
-        if failure.observation.length <= length:
-            raise RunStopped(
-                f"With --max-deaths 0, {length} tokens are not sent: run {failure.run} recorded that "
-                f"{deed(failure)} this engine. Choose shorter ones, or allow a death."
-            )
-
-
-def spare_under(session: Session, cap: int) -> None:
-    """Raises RunStopped where no death is allowed, and this build is on record as killed by what a cap admits."""
-    for failure in _feared(session):
-        if is_under(failure, cap):
-            raise RunStopped(
-                f"With --max-deaths 0, what a cap of {cap} admits is not sent: run {failure.run} recorded that "
-                f"{deed(failure)} this engine. Choose a lower one, or allow a death."
-            )
-
-
-def _feared(session: Session) -> list[Failure]:
-    """What killed this build, or wedged it, where no death is allowed."""
-    flags, survey = session.flags, session.survey
-    if flags.max_deaths > 0:
-        return []
-    with _past(flags.db) as history:
-        if history is None:
-            return []
-        known = history.known_failures(session.target.url, survey.model or "", survey.version)
-        return deadly(known, history.runs())
 
 
 def _told(failure: Failure) -> Note:
@@ -155,14 +109,26 @@ def answered_by_fuzz(runs: Sequence[Run], route: str, model: str, version: str) 
     ]
 
 
-def _with_fuzzed(question: BisectQuestion, runs: Sequence[Run]) -> BisectQuestion:
+def _passed(run: Run) -> int | None:
+    """Up to where did it see lengths pass?"""
+    return None if run.finding is None else run.finding.verified_up_to
+
+
+def _with_ground(question: BisectQuestion, history: History, passed: Iterable[tuple[int, Run]]) -> BisectQuestion:
+    """The question with the longest that passed, of those whose engine drafted most at once: more drafts die sooner."""
+    most, ground = max(((drafts(history, run), length) for length, run in passed), default=(0, None))
+    return replace(question, known_good=ground, known_good_drafts=most)
+
+
+def _with_fuzzed(question: BisectQuestion, history: History, runs: Sequence[Run]) -> BisectQuestion:
     """The question with what the widest of them varied."""
     widest = max(runs, key=lambda run: FuzzQuestion.from_json(run.record.question).cap, default=None)
     if widest is None or widest.finding is None:
         return question
     fixed = {name for said in widest.finding.assumes for name in said.removeprefix(NOT_VARIED).split(", ")}
     varied = tuple(each.name for each in CONDITIONS if each.name not in fixed)
-    return replace(question, fuzzed=varied, fuzzed_cap=FuzzQuestion.from_json(widest.record.question).cap)
+    cap = FuzzQuestion.from_json(widest.record.question).cap
+    return replace(question, fuzzed=varied, fuzzed_cap=cap, fuzzed_drafts=drafts(history, widest))
 
 
 def _is_answered(run: Run) -> bool:

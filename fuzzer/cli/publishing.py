@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from fuzzer.cli import attribution, measuring, telling
 from fuzzer.cli.auditing import write
+from fuzzer.cli.deadly import is_one_place
+from fuzzer.cli.sparing import contradicted
 from fuzzer.errors import UsageFault
 from fuzzer.report.dossier import Dossier
 from fuzzer.report.run import show_object
@@ -48,9 +50,11 @@ def gathered(history: History, name: str, db: Path) -> Dossier:
 
 
 def _last_cap(history: History, run: Run) -> int | None:
-    """The cap that was last recommended for the very build that this run was made against."""
-    findings = (one.finding for one in history.runs() if _build(one) == _build(run))
-    return next((found.cap for found in findings if found is not None and found.cap is not None), None)
+    """The cap last recommended for the very build that this run was made against, and nothing speaks against it."""
+    of_build = (one for one in history.runs() if _build(one) == _build(run) and is_one_place(one, run))
+    capped = (one for one in of_build if one.finding is not None and one.finding.cap is not None)
+    last = next((one for one in capped if contradicted(history, one) is None), None)
+    return None if last is None or last.finding is None else last.finding.cap
 
 
 def _build(run: Run) -> tuple[str, str, str | None]:

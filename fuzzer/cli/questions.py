@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from fuzzer.cli import memory
+from fuzzer.cli import memory, sparing
 from fuzzer.errors import UsageFault
 from fuzzer.model import Outcome
 from fuzzer.plans.bisect import bisect
@@ -85,7 +85,7 @@ def to_bisect(session: Session, asked: Mapping[str, Any], suspects: Sequence[Sus
     question = _question(session, suspects=(*suspects, *told), **prompts_of(asked, session.flags.output_tokens))
     question = replace(question, round_to=_settable(question.round_to, traits.limit_step))
     if not question.is_turned:
-        memory.spare(session, question.lo)
+        sparing.spare(session, question.lo)
     return question
 
 
@@ -109,7 +109,7 @@ def prompts_of(asked: Mapping[str, Any], output_tokens: int) -> dict[str, Any]:
 
 def to_probe(session: Session, length: int) -> Asked:
     """The question of `probe`: what does this one length show? Raises RunStopped."""
-    memory.spare(session, length)
+    sparing.spare(session, length)
     return Asked("probe", _question(session, lo=length, hi=length + 1))
 
 
@@ -128,7 +128,7 @@ def _contents(session: Session, contents: Sequence[str]) -> tuple[str, ...]:
 
 def to_sweep(session: Session, lengths: Sequence[int], contents: Sequence[str], *, keep_going: bool) -> SweepQuestion:
     """The question of `sweep`; a corpus takes the place of the contents. Raises UsageFault and RunStopped."""
-    memory.spare(session, min(lengths, default=0))
+    sparing.spare(session, min(lengths, default=0))
     given = _contents(session, contents)
     return _of(SweepQuestion, session, lengths=tuple(lengths), contents=given, keep_going=keep_going)
 
@@ -139,17 +139,18 @@ def to_speed(
     """The question of `speed`; a corpus takes the place of the contents. Raises UsageFault and RunStopped."""
     if session.flags.companions:
         raise UsageFault("A cell says how many requests are in flight: give --concurrency N,... and no --companions.")
-    memory.spare(session, min(lengths, default=0))
+    sparing.spare(session, min(lengths, default=0))
     given = _contents(session, contents)
     asked = {"lengths": tuple(lengths), "contents": given, "concurrencies": tuple(concurrencies), "repeats": repeats}
     return _of(SpeedQuestion, session, **asked)
 
 
 def to_same(session: Session, lengths: Sequence[int], contents: Sequence[str]) -> SameQuestion:
-    """The question of `same`; a corpus takes the place of the contents. Raises UsageFault.
+    """The question of `same`; a corpus takes the place of the contents. Raises UsageFault and RunStopped.
 
     What is garbled is compared like any other answer: greedy text runs into loops of its own accord.
     """
+    sparing.spare(session, max(lengths, default=0))
     given = _contents(session, contents)
     question = _of(SameQuestion, session, lengths=tuple(lengths), contents=given)
     return replace(question, fail_on=question.fail_on - {Outcome.GARBLED})
@@ -157,9 +158,10 @@ def to_same(session: Session, lengths: Sequence[int], contents: Sequence[str]) -
 
 def to_verify(session: Session, cap: int, first_bad: int | None) -> VerifyQuestion:
     """The question of `verify`. Text and chat are asked where they can be exact. Raises UsageFault, RunStopped."""
-    memory.spare_under(session, cap)
+    sparing.spare_under(session, cap)
     far = 2 * max(cap, first_bad or 0)
-    return _of(VerifyQuestion, session, cap=cap, first_bad=first_bad, far=far, modes=_modes(session))
+    question = _of(VerifyQuestion, session, cap=cap, first_bad=first_bad, far=far, modes=_modes(session))
+    return sparing.with_deadly(session, question)
 
 
 def to_fuzz(session: Session, cap: int | None, **asked: Any) -> FuzzQuestion:  # noqa: ANN401  (its own flags)

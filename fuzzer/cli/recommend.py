@@ -74,12 +74,10 @@ def recommend(run: str, kind: Format, without: str | None, db: Path) -> None:
 
 def _unless_it_kills(history: History, found: Run, cap: int) -> None:
     """Raises RunStopped where another run recorded a death under this cap."""
-    from fuzzer.cli.deadly import against, deadly, deed  # noqa: PLC0415  (heavy)
+    from fuzzer.cli.deadly import deed  # noqa: PLC0415  (heavy)
+    from fuzzer.cli.sparing import contradicted  # noqa: PLC0415
 
-    record = found.record
-    failures = history.known_failures(record.url, record.model, record.engine_version)
-    killed = against(found, deadly(failures, history.runs()) if failures else ())
-    if killed is not None:
+    if (killed := contradicted(history, found)) is not None:
         raise RunStopped(
             f"Run {found.run} recommends a cap of {cap}, which admits what run {killed.run} recorded: {deed(killed)} "
             "this build, asked in the same way. Bisect again with this database: that length is then asked too."

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import anyio
 
-from fuzzer.cli.acquaintance import known_again
+from fuzzer.cli.acquaintance import known_again, require_same_drafter
 from fuzzer.cli.rigging import ground_of, rig_of
 from fuzzer.cli.secrecy import told
 from fuzzer.driver import Driver, Turn, at_once
@@ -18,7 +18,7 @@ from fuzzer.errors import CtxfuzzError, Interrupted, RunStopped, UsageFault
 from fuzzer.events import Event, RunEnded, RunStarted
 from fuzzer.finding import Finding
 from fuzzer.heed import unless
-from fuzzer.journal import StoreJournal, deaths_before_probes, last_seen_engine, settle
+from fuzzer.journal import StoreJournal, deaths_before_probes, last_seen_engine, measured, settle
 from fuzzer.model import Settings
 from fuzzer.preflight import Company
 from fuzzer.prelude import prelude
@@ -137,8 +137,11 @@ class Session:
             if store.get(run.run).status == "done":
                 raise UsageFault(f"Run {run.run} has ended meanwhile. See it: ctxfuzz show {run.run}")
             self._spare(store, run.run)
+            now = None if self.company.replicas > 1 else await scrape(self.target)
+            seen, was_measured = store.observations(run.run), measured(store, run.run)
+            require_same_drafter(run.record, seen, now, was_measured=was_measured)
             store.reopen(run.run, tuple(sys.argv), at_s=store.active_s(run.run))
-            settle(store, run.run, None if self.company.replicas > 1 else await scrape(self.target))
+            settle(store, run.run, now)
             return await self._drive(store, run.run, question, listeners, stop)
 
     def _spare(self, store: Store, run: str) -> None:

@@ -51,7 +51,7 @@ def assumed(ledger: Ledger, cap: int | None, *, nothing_fails: bool = False) -> 
 
 def _of_the_cap(ledger: Ledger, cap: int) -> Iterator[str]:
     yield MONOTONE
-    yield not_tried(ledger.question, cap)
+    yield not_tried(ledger.question, cap, ledger.draft_tokens)
     if ledger.question.scan:
         yield _scanned_words(ledger, "below the edge")
     for length, output in refused_corners(ledger, cap):
@@ -65,7 +65,7 @@ def _of_nothing(ledger: Ledger, top: int) -> Iterator[str]:
         yield _scanned_words(ledger, f"up to {top}")
     else:
         yield "lengths between those that were sent were not: `--scan` sends those where engines like to fail"
-    yield f"{_untried(ledger.question, top)}; `ctxfuzz fuzz --cap {top}` samples them"
+    yield f"{_untried(ledger.question, top, ledger.draft_tokens)}; `ctxfuzz fuzz --cap {top}` samples them"
 
 
 def _scanned_words(ledger: Ledger, where: str) -> str:
@@ -112,13 +112,16 @@ def ended_early(evidence: Iterable[Observation]) -> str | None:
     return f"the model ended {len(early)} answers by itself, one after {least} of {asked} tokens: no more was decoded"
 
 
-def not_tried(question: BisectQuestion, cap: int) -> str:
-    """What else a cap admits, under which nothing was sent: neither here, nor by a fuzz that went as far."""
-    return f"{_untried(question, cap)}; once the cap is set, `ctxfuzz verify` fills it"
+def not_tried(question: BisectQuestion, cap: int, draft_tokens: int | None = None) -> str:
+    """What else a cap admits, under which nothing was sent: neither here, nor by a fuzz that went as far, and whose
+    engine drafted as much at once.
+    """
+    return f"{_untried(question, cap, draft_tokens)}; once the cap is set, `ctxfuzz verify` fills it"
 
 
-def _untried(question: BisectQuestion, cap: int) -> str:
-    fuzzed = question.fuzzed if question.fuzzed_cap >= cap else ()
+def _untried(question: BisectQuestion, cap: int, draft_tokens: int | None) -> str:
+    is_sampled = question.fuzzed_cap >= cap and question.fuzzed_drafts >= (draft_tokens or 0)
+    fuzzed = question.fuzzed if is_sampled else ()
     tried = {"companions"} if question.companions else set()
     others = [words for name, words in _others(question).items() if name not in {*tried, *fuzzed}]
     if not others:

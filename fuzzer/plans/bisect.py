@@ -29,7 +29,7 @@ from fuzzer.plans.healing import well_again
 from fuzzer.plans.interruption import out_of_time, spent, stopped, wait
 from fuzzer.plans.ledger import Ledger
 from fuzzer.plans.limits import near_learnt_limit, near_limit, over_ask, over_limit
-from fuzzer.plans.narrowing import narrow
+from fuzzer.plans.narrowing import known_good, narrow
 from fuzzer.plans.noise import at_any_length, beside_a_stray, outlive, settle_noise, tell_apart
 from fuzzer.plans.opening import baseline, verify_lo
 from fuzzer.plans.question import BisectQuestion
@@ -190,7 +190,7 @@ def _affordable(ledger: Ledger, step: ProbeSpec) -> bool:
     if deaths > question.max_deaths or ledger.bounds.noisy:
         return False
     is_on_line = step.output_tokens == question.output_at(step.length)
-    if question.max_deaths == 0 and is_on_line and step.length <= max(question.start, question.known_good or 0):
+    if question.max_deaths == 0 and is_on_line and step.length <= max(question.start, known_good(ledger)):
         return True
     is_scan = step.role is Role.SCAN
     tally = ledger.at_place(step.length) if is_scan else ledger.at(step.length, step.output_tokens)

@@ -52,14 +52,20 @@ def is_closed(ledger: Ledger) -> bool:
     return bounds.high - bounds.low <= max(ledger.question.resolution, 1)
 
 
+def known_good(ledger: Ledger) -> int:
+    """What an earlier run recorded to pass, where the engine does not draft more now than it did then; else 0."""
+    question = ledger.question
+    drafts_more = (ledger.draft_tokens or 0) > question.known_good_drafts
+    return 0 if drafts_more else question.known_good or 0
+
+
 def narrow(ledger: Ledger) -> ProbeSpec | None:
     """The next length of the search, until the bracket is closed."""
     if is_closed(ledger):
         return None
     question, bounds = ledger.question, ledger.bounds
-    if question.max_deaths == 0 and bounds.low < (question.known_good or 0) < bounds.high:
-        assert question.known_good is not None
-        return question.spec(question.known_good, Role.SEARCH, "an earlier run recorded that it passes")
+    if question.max_deaths == 0 and bounds.low < (ground := known_good(ledger)) < bounds.high:
+        return question.spec(ground, Role.SEARCH, "an earlier run recorded that it passes")
     if bounds.noisy and (length := _repeated(ledger)) is not None:
         return question.spec(length, Role.SEARCH, _not_enough(ledger, length))
     if not bounds.noisy and (hinted := hinted_next(ledger)) is not None:

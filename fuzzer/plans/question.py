@@ -31,12 +31,13 @@ class BisectQuestion:
     `limit` is what the target advertises; `hi` may be left out where it is known. `trust_hi`: `hi` is known to fail.
     `reserved`: tokens of a limit that no prompt and output may fill.
     `known_good` is a last_good that an earlier run recorded for the same target: with `max_deaths` 0 nothing above it
-    (or above `lo`) is sent. `known_bad`: lengths that killed this very build in earlier runs, asked in the same way: no
-    cap admits one that does not pass now. `draft_tokens` is k where the user tells it; the counters of the run come
-    first.
+    (or above `lo`) is sent; not where this engine drafts more than `known_good_drafts` tokens at once. `known_bad`:
+    lengths that killed this very build in earlier runs, asked in the same way: no cap admits one that does not pass
+    now. `draft_tokens` is k where the user tells it; the counters of the run come first.
     `attribute_axis`: once the edge stands, other outputs around it tell on which sum it lies.
     `cache`: mixed looks on a warm prefix first, and decides and confirms cold.
-    `fuzzed`: conditions that samples up to `fuzzed_cap` tokens have varied for this build, and nothing failed.
+    `fuzzed`: conditions that samples up to `fuzzed_cap` tokens have varied for this build, and nothing failed while it
+    drafted `fuzzed_drafts` tokens at once.
     `scan`: so many probes may go to places below the edge where engines like to fail; 0: none.
     `companions`: so many other requests of ours, of `companion_length` tokens, are in flight beside every probe.
 
@@ -62,6 +63,7 @@ class BisectQuestion:
     max_time_s: float | None = None
     draft_tokens: int | None = None
     known_good: int | None = None
+    known_good_drafts: int = 0
     known_bad: tuple[int, ...] = ()
     attribute_axis: bool = True
     fail_on: frozenset[Outcome] = FAIL_ON_DEFAULT
@@ -74,6 +76,7 @@ class BisectQuestion:
     scan: int = 0
     fuzzed: tuple[str, ...] = ()
     fuzzed_cap: int = 0
+    fuzzed_drafts: int = 0
     axis: SearchAxis = "prompt"
     prompt_tokens: int = 64
 

@@ -91,7 +91,7 @@ def told_of_output(ledger: Ledger, finding: Finding, output_tokens: int) -> Find
     holds = cap is not None and not _unknown(ledger, cap, output_tokens)
     assumes = [ONE_LINE.format(held)]
     if cap is not None and holds:
-        assumes += [MONOTONE, not_tried(ledger.question, cap)]
+        assumes += [MONOTONE, not_tried(ledger.question, cap, ledger.draft_tokens)]
     no_cap = "" if holds else _no_cap_words(ledger, output_tokens)
     bad = None if bad is None or ledger.at(bad).refusals else bad
     return replace(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from fuzzer.finding import Finding, FindingKind, Halt
 from fuzzer.model import Outcome, ProbeSpec, Role, Side, side_of
@@ -31,11 +31,24 @@ MODES: tuple[Mode, ...] = ("ids", "text", "chat")
 Result = Literal["ok", "failed", "open", "noted"]
 
 
+class Deadly(NamedTuple):
+    """A length, in tokens, that killed this very build in an earlier run, and how it was sent."""
+
+    length: int
+    mode: Mode
+    stream: bool
+
+    @classmethod
+    def of(cls, seen: Observation) -> Deadly:
+        return cls(seen.length, seen.spec.mode, seen.spec.stream)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyQuestion(Terms):
     """`cap` is the max_model_len that ought to be in force. `first_bad` is where it used to fail; `far` is the longest
     prompt to send. `modes`: how prompts of exact length can be sent here. `another_build`: how this build differs from
     the one that the cap was found on; empty where it is known to be the same, or where nothing is known of that one.
+    `known_bad`: what killed this very build in earlier runs, and the cap admits.
 
     Raises ValueError where the cap leaves no room for what is to be sent.
     """
@@ -45,8 +58,10 @@ class VerifyQuestion(Terms):
     far: int
     modes: tuple[Mode, ...] = ("ids",)
     another_build: str = ""
+    known_bad: tuple[Deadly, ...] = ()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "known_bad", tuple(Deadly(*one) for one in self.known_bad))  # JSON has lists
         if self.cap <= self.output_tokens + SHORT:
             raise ValueError(f"a cap of {self.cap} leaves no room for {self.output_tokens} output tokens")
 
@@ -111,11 +126,24 @@ def items(question: VerifyQuestion, answers: Answers) -> Iterator[Item]:
     for mode in offered:
         short = question.spec(SHORT, Role.BASELINE, "what a short prompt shows", mode=mode)
         yield Item(f"{mode}: a short prompt", short, partial(passes, question.fail_on))
+        yield from _again(question, mode)
         yield from admitted(question, mode, answers)
     for mode in offered:
         yield over(question, question.cap + 1, mode)
     for length in question.beyond[1:]:
         yield over(question, length, question.modes[0])
+
+
+def _again(question: VerifyQuestion, mode: Mode) -> Iterator[Item]:
+    """What the cap admits, and killed this build before: where it still does, nothing else need be sent."""
+    for length, sent_as, stream in question.known_bad:
+        if sent_as == mode:
+            output = min(question.output_tokens, max(1, question.cap - question.reserved - length))
+            spec = question.spec(
+                length, Role.FIT, "it killed this build before", mode=mode, stream=stream, output_tokens=output
+            )
+            name = f"{mode}: {length} + {output}, {'streamed' if stream else 'whole'}, which killed this build before"
+            yield Item(name, spec, partial(passes, question.fail_on))
 
 
 def _not_offered(question: VerifyQuestion, answers: Answers) -> dict[Mode, Observation]:

@@ -12,8 +12,8 @@ from click.testing import CliRunner
 
 from fuzzer.cli import main, opening, questions
 from fuzzer.cli.common import CommonFlags
-from fuzzer.cli.deadly import deadly
-from fuzzer.cli.memory import remembered, spare, spare_under
+from fuzzer.cli.memory import remembered
+from fuzzer.cli.sparing import killed, spare, spare_under
 from fuzzer.errors import RunStopped
 from fuzzer.finding import Finding, FindingKind
 from fuzzer.model import FAIL_ON_DEFAULT, Corroboration, Outcome, Role
@@ -226,7 +226,7 @@ def test_the_localhost_of_another_host_clears_no_death(
         record(db, CAPPED, *seen, asked=asked, url=url)
     with History.open(db) as history:
         assert [run.host for run in history.runs()] == [*reversed(hosts)]
-        assert (deadly(history.known_failures(url, "m", "1"), history.runs()) == []) is clears
+        assert (killed(history, url, "m", "1") == []) is clears
 
 
 @pytest.mark.anyio
