@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fuzzer.vitals import health_went_down
+from fuzzer.evidence import Verdict
+from fuzzer.model import Outcome
+from fuzzer.song import describe_canary
+from fuzzer.vitals import death_proof, health_went_down
 from targets.overloads import names_a_breaker
 
 if TYPE_CHECKING:
@@ -28,3 +31,12 @@ def meets_breaker(e: Evidence, canary: Canary) -> bool:
 def was_tripped(e: Evidence) -> bool:
     """Did it keep canaries out until the last one?"""
     return any(meets_breaker(e, canary) for canary in e.drained)
+
+
+def out_of_time(e: Evidence) -> Verdict | None:
+    """Did the time of the run end while it kept the canary out? Once, that is no more than a word."""
+    if e.canary is None or not e.ran_out or e.took_its_word or not meets_breaker(e, e.canary):
+        return None
+    if death_proof(e) is not None:
+        return None
+    return Verdict(Outcome.BUSY, f"a clean refusal, but then {describe_canary(e.canary)}", its_word=True)

@@ -13,7 +13,6 @@ import anyio
 from fuzzer import account
 from fuzzer.errors import AnotherEngine, Interrupted, TargetLost
 from fuzzer.events import Note, Revived, Reviving
-from fuzzer.model import Corroboration
 from fuzzer.relapse import Vigil
 from fuzzer.revival import revive
 from fuzzer.song import serves
@@ -48,10 +47,9 @@ def same_window(was: int | None, now: int | None) -> bool:
     return not was or not now or abs(now - was) <= SAME_WINDOW * was
 
 
-def _sings_amid_others(seen: Observation, evidence: Evidence) -> bool:
-    """Did it turn ours away for others, and sing? Its death is not proven, and a restart would end their requests."""
-    is_presumed = seen.corroboration is Corroboration.PRESUMED and seen.contended
-    return is_presumed and evidence.overload_s is not None and serves(evidence)
+def _sings_amid_others(evidence: Evidence) -> bool:
+    """Did it turn ours away for others, and sing? Whatever died, a restart of who is there now ends their requests."""
+    return evidence.overload_s is not None and serves(evidence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +95,7 @@ class Comeback:
             unsung=not self.account.sang,
             wedged=seen.ends_late and self.rig.settings.on_death is None,  # else it is we who end it
         )
-        patience_s = 0.0 if _sings_amid_others(seen, evidence) else None
+        patience_s = 0.0 if _sings_amid_others(evidence) else None
         revival = await self._revive(seen.spec, str(seen.seq), vigil, standing, patience_s=patience_s)
         counted = seen.deaths > 0 or seen.wedged  # else whoever is there now is compared with whom we knew
         if counted and (revival.relapses or not self.lives.is_told(evidence)):

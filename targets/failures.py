@@ -21,11 +21,17 @@ _GONE = (
     r"|unexpectedly\s{1,3}(?:stop|exit|terminat))(?!-|\s{1,3}(?:the|your|this|its)\b)"
 )
 # How a shell, a supervisor or Python numbers the signal that ended a process: 128 and it, less than 0, or by itself.
-_FATAL = r"(?:4|5|6|7|8|9|11|15)"
+_NUMBER = r"(?:4|5|6|7|8|9|11|15)\b(?! of\b|\.\d)"
+_SIGNAL = rf"\bsignal(?: number)?[ (#]{{1,3}}{_NUMBER}"
+_ENDED = (
+    r"(?:exit|exited|killed|terminated|died|crashed|aborted|stopped|fatal|(?:un)?caught|received|raised|got|with|by|on)"
+)
 _BY_A_SIGNAL = (
-    r"\b(?:exit|return)(?:ed|s)?(?:[ _-](?:with|an?|non-?zero|exit)){0,3}[ _-]?(?:code|status)[\"']?(?: of)?"
+    r"\b(?:exit(?:ed|s)?(?:[ _-](?:with|an?|non-?zero|exit)){0,3}[ _-]?(?:code|status)"
+    r"|return(?:ed|s)?(?:[ _-](?:with|an?|non-?zero)){0,3}[ _-]?code)[\"']?(?: of)?"  # a status is a function's, too
     r"[ :=(]{0,3}(?:-\d|(?:13[2-7]|139|143)(?![\w.]\d|\d))"
-    rf"|\bsignal(?: number)?[ :=(#]{{1,3}}{_FATAL}\b(?! of\b|\.\d)"
+    rf"|\b{_ENDED}\W{{1,3}}(?:an? |the )?{_SIGNAL}|{_SIGNAL}\W{{1,3}}(?:was )?(?:received|caught|raised)\b"
+    rf"|\bsignal(?: number)?[\"']? ?[:=] ?{_NUMBER}"
 )
 # Engines, and what runs them, that announce a death.
 _LAST_WORDS = re.compile(
@@ -44,10 +50,12 @@ _GUESS = re.compile(
     r"(?:(?!\b(?:because|since|as|after)\b)(?:[^.!?;:,\n]|,(?= or\b))){0,80}\Z",
     re.IGNORECASE,
 )
-# A request that is shown holds anybody's words: a prompt may be a log of yesterday's crash.
+# A request that is shown holds anybody's words: a prompt may be a log of yesterday's crash. So does what was generated
+# and cannot be parsed: llama.cpp shows it, to its end and without quotes. An apostrophe after a word opens none.
 _QUOTED = re.compile(
     r"\b(?:prompt|input)s?[\"']?\s{0,3}(?:[:=(]|was|is)?\s{0,3}[(\[{]?"
-    r"(?:\"[^\"]*|'(?:[^']|(?<=\w)'(?=\w))*|`[^`]*|\u201c[^\u201d]*)\Z",
+    r"(?:\"[^\"]*|(?<!\w)'(?:[^']|(?<=\w)'(?=\w))*|`[^`]*|\u201c[^\u201d]*)\Z"
+    r"|\bfailed to parse input at pos \d{1,12}:",
     re.IGNORECASE,
 )
 _ASKED = re.compile(r"(?:(?! - )[^.!;:,(\n?]){0,80}\?(?=[\s\"'<)!?]|\Z)")

@@ -45,7 +45,7 @@ class Watched(Engine):
 
 @pytest.mark.parametrize("lost", LOST.values(), ids=LOST)
 async def test_health_tells_of_the_deaths_that_a_polite_answer_hides(lost: bytes, tmp_path: Path) -> None:
-    engine = Watched(away_s=0.2, lost=lost)
+    engine = Watched(away_s=0.4, lost=lost)
     result = await bisect(engine, tmp_path)
     found = result.finding
     assert (found.kind, found.last_good, found.first_bad) == (FindingKind.DEATH, EDGE, EDGE + 1), found
@@ -54,7 +54,7 @@ async def test_health_tells_of_the_deaths_that_a_polite_answer_hides(lost: bytes
 
 @pytest.mark.parametrize("lost", LOST.values(), ids=LOST)
 async def test_the_budget_holds_behind_a_polite_answer(lost: bytes, tmp_path: Path) -> None:
-    engine = Watched(away_s=0.2, lost=lost)
+    engine = Watched(away_s=0.4, lost=lost)
     result = await bisect(engine, tmp_path, max_deaths=1)
     assert (result.finding.halt, result.run_row.deaths, engine.deaths) == (Halt.DEATHS, 1, 1), result.finding
 
@@ -71,7 +71,7 @@ async def test_a_neighbours_crash_under_our_429_is_told_and_no_edge(tmp_path: Pa
             else:
                 await well(writer, asked)
 
-    engine = Shared(away_s=0.2, told="")
+    engine = Shared(away_s=0.4, told="")
     result = await bisect(engine, tmp_path)
     assert engine.deaths == result.run_row.deaths == 1
     assert (result.finding.kind, result.finding.first_bad) == (FindingKind.NONE, None), result.finding

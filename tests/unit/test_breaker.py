@@ -52,6 +52,17 @@ def test_who_is_never_let_in_again_is_presumed_dead(canary: Canary) -> None:
 
 
 @shut
+def test_who_had_no_time_to_wait_for_it_is_not_called_dead_by_that_once(canary: Canary) -> None:
+    late = replace(LIMITED, drained=(canary,), canary=canary, ran_out=True)
+    assert (judge(late).outcome, judge(late).deaths, judge(late).its_word) == (Outcome.BUSY, 0, True)
+    again = judge(replace(late, took_its_word=True))
+    assert (again.outcome, again.deaths) == (Outcome.DEATH, 1)
+    assert judge(replace(late, health_after=(GREEN, RED, GREEN))).outcome is Outcome.DEATH
+    proven = judge(replace(late, before=evidence().before, **REBORN))  # type: ignore[arg-type]
+    assert proven.corroboration is Corroboration.PROVEN
+
+
+@shut
 def test_another_process_behind_it_is_a_death(canary: Canary) -> None:
     died = replace(LIMITED, drained=(canary,), before=evidence().before, **REBORN)  # type: ignore[arg-type]
     assert judge(died).corroboration is Corroboration.PROVEN

@@ -20,8 +20,19 @@ ENDED = [
     "terminated with signal number 6",
     "prompt 'x' failed: exit code 137",
     'the prompt: "a b c" made it end with exit code 139',
+    "exited on signal 9 (Killed)",
+    "caught signal 11",
+    "Signal 11 received",
+    "code: null, signal: 9",
+    "return code -11",
+    "could not run this prompt's batch: the engine process died",
+    "the inputs' prefill failed: EngineCore encountered an issue",
 ]
 GOES_ON = [
+    "signal 9",
+    "traffic signal 5 was read",
+    "graph compute returned status -1",
+    "decode: return status -3",
     "tool failed with exit code 1",
     "exit status 2",
     "exit code: 1370",
@@ -31,6 +42,7 @@ GOES_ON = [
     "status 137",
 ]
 QUOTED = [
+    "Failed to parse input at pos 12: the old server crashed, and the child died with exit code 137",
     "Invalid prompt: 'it was the day's last exit code 137'",
     'cannot parse input "job ended with exit code 137, the worker died"',
     '{"type": "json_invalid", "input": "killed by signal 9"}',
