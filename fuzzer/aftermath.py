@@ -17,12 +17,14 @@ import anyio
 from fuzzer.breaker import meets_breaker
 from fuzzer.canary import TOKENS_IN, sing
 from fuzzer.counting import looks_odd
+from fuzzer.encore import is_called_for, sung_twice
 from fuzzer.errors import Interrupted
 from fuzzer.heed import unless
 from fuzzer.patience import Patience, outlast
 from fuzzer.prompts.recipe import Recipe
 from fuzzer.readiness import came_whole, is_still_there, meets_shut_door
 from fuzzer.recount import is_withheld
+from fuzzer.song import missed_canary
 from fuzzer.standing import in_flight, unseen_output
 from fuzzer.vitals import health_went_down, may_still_work
 from fuzzer.watch import GRACE_INTERVAL_S, TURNS, TURNS_WITHIN_S, Pulse, grace
@@ -74,6 +76,9 @@ async def aftermath(
         late = await grace(target, pulse, seconds=settings.grace_failure_s, interval_s=GRACE_INTERVAL_S)
         e = replace(e, health_after=(*e.health_after, *late))
     settled = await rig.look(standing)
+    if missed_canary(replace(e, settled=settled)):  # some count a moment later
+        await anyio.sleep(PASS_INTERVAL_S)
+        settled = await rig.look(standing)
     several = e.replicas or any(mixed(e.before, late) for late in (after, settled) if e.before and late)
     e = replace(e, settled=settled, replicas=several)
     return await _recounted(rig, e) if canary.ok and looks_odd(e) else e
@@ -129,7 +134,8 @@ async def _sung(rig: Rig, prepared: Prepared, standing: Standing, e: Evidence, *
             e = replace(e, settled=await rig.look(standing))
         is_asked_again = first.turned_away or (fine and first.given_up_on)
         if not _is_kept_out(e, first) and (not is_asked_again or health_went_down(e) is not None):
-            return replace(e, canary=first)
+            e = replace(e, canary=first)
+            return await sung_twice(rig, recipe, e, yardstick) if is_called_for(e, prepared.seq) else e
     asked: list[Canary] = []
     left_s = _left_s(settings, standing, spec, pulse)
     patience = Patience(deadline_s, settings.timeout_s, left_s, meets_door=partial(_is_kept_out, e))

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 CLAMP_SLACK = 2
 # How far from the limit that a refusal told: it may be one on prompts, which leaves room for a few tokens of output.
 TOLD_SLACK = 6
+# Between two requests of a companion is a moment in which it is not there. Away for more than this share of the time of
+# an answer, it was no company.
+AWAY_SHARE = 0.25
 # A unique head keeps a cache from hiding the prefill; where one hides so much of it all the same, nothing was shown.
 CACHED_SHARE = 0.5
 NO_PREFIX = (
@@ -34,7 +37,8 @@ NO_PREFIX = (
 def answered(e: Evidence) -> Verdict:
     """The verdict on an answer that came whole, or as far as we wanted it."""
     shows_nothing = _company_failed(e) or _hidden(e) or _filtered(e)
-    return shows_nothing or _shortened(e) or _garbage(e) or _uncounted(e) or _slow_drafter(e) or _pass(e)
+    unlike = _shortened(e) or _garbage(e)
+    return shows_nothing or unlike or _uncounted(e) or _went_alone(e) or _slow_drafter(e) or _pass(e)
 
 
 def _company_failed(e: Evidence) -> Verdict | None:
@@ -48,6 +52,15 @@ def _company_failed(e: Evidence) -> Verdict | None:
         step = "ask for fewer --companions, or for a shorter --companion-length"
         return Verdict(Outcome.INFRA, f"a complete answer, but {e.companions_turned_away[0]}", next_step=step)
     return None
+
+
+def _went_alone(e: Evidence) -> Verdict | None:
+    """What is well without its company is not known to be well in it. What is bad is bad all the same."""
+    if not e.companions or e.companions_share >= 1 - AWAY_SHARE:
+        return None
+    there = f"its companions were in flight for {e.companions_share:.0%} of its time ({e.companions_at_end} at its end)"
+    step = "the model ends their answers at once: a longer --companion-length keeps each of them there for longer"
+    return Verdict(Outcome.ABANDONED, f"a complete answer, but {there}", next_step=step)
 
 
 def _hidden(e: Evidence) -> Verdict | None:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from targets.scrape import Scrape
 
 UNCOUNTED = (
-    "the metrics do not count what is answered here: they are another engine's, a proxy's or a cache's, and no evidence"
+    "the metrics do not count all that is answered here: another engine's, one of several's, a proxy's or a cache's"
 )
 
 

@@ -6,10 +6,14 @@ of them is evidence of the probe that they accompany, and never a probe.
 
 from __future__ import annotations
 
+import time
+from contextlib import contextmanager
+from itertools import count
 from typing import TYPE_CHECKING
 
 import anyio
 
+from fuzzer.evidence import Fallen
 from fuzzer.heard import heard
 from fuzzer.prompts.errors import TokenizerLost
 from fuzzer.prompts.recipe import Recipe
@@ -17,12 +21,13 @@ from targets.base import Generation
 from targets.told import spelled
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from fuzzer.model import ProbeSpec
     from fuzzer.rig import Prepared, Rig
     from targets.base import Reply
     from targets.target import Target
 
-ROUNDS = 64  # requests of one companion at most: then it has been company for long enough
 OUTPUT_TOKENS = 4096  # so many that it rarely ends before the probe does: between two requests it is not there
 FIRST_WORDS_S = 0.05  # an answer that is nothing but an error has ended by then
 PATIENCE_S = 10.0  # for an engine that does not take so many at once: the probe goes without them then
@@ -32,14 +37,48 @@ class Company:
     """What became of the companions of one probe.
 
     `requests`: how many they sent in all. `faults`: how the engine failed them; `turned_away`: how it refused them.
+    `in_flight`: how many are there now; `at_end`: when the probe's answer ended; `share`: for how much of its time they
+    were, on average, from 0 to 1.
     """
 
-    def __init__(self, companions: int) -> None:
+    def __init__(self, companions: int, clock: Callable[[], float] = time.monotonic) -> None:
         self.requests = 0
-        self.faults: list[str] = []
+        self.faults: list[Fallen] = []
         self.turned_away: list[str] = []
+        self.in_flight = 0
+        self.at_end, self.share = 0, 1.0
         self._awaited = set(range(companions))
         self._gathered = anyio.Event()
+        self._asked, self._clock = companions, clock
+        self._present_s, self._began, self._told = 0.0, clock(), clock()
+
+    @contextmanager
+    def sends(self) -> Iterator[None]:
+        """One more of their requests is in flight meanwhile."""
+        self._add_up()
+        self.requests += 1
+        self.in_flight += 1
+        try:
+            yield
+        finally:
+            self._add_up()
+            self.in_flight -= 1
+
+    def begins(self) -> None:
+        """The probe leaves now: from here on they are to be there."""
+        self._began = self._told = self._clock()
+        self._present_s = 0.0
+
+    def ends(self) -> None:
+        """Its answer has ended."""
+        self._add_up()
+        owed_s = self._asked * (self._told - self._began)
+        self.at_end, self.share = self.in_flight, self._present_s / owed_s if owed_s > 0 else 1.0
+
+    def _add_up(self) -> None:
+        now = self._clock()
+        self._present_s += self.in_flight * (now - self._told)
+        self._told = now
 
     def has_come(self, at: int) -> None:
         """Companion number `at` is in the batch: its answer has begun. Or it will never be."""
@@ -57,21 +96,21 @@ class Company:
 
 async def accompany(rig: Rig, prepared: Prepared, at: int, company: Company) -> None:
     """Keep companion number `at` of a probe in flight until cancelled, or until one of its requests is not answered."""
-    for turn in range(ROUNDS):
+    for turn in count():
         who = f"a companion of {prepared.spec.companions[at]} tokens"
         try:
             generation = await companion_of(rig, prepared.spec, prepared.seq, at, turn)
         except TokenizerLost as lost:
-            company.faults.append(f"{who} was not sent: {lost}")
+            company.faults.append(Fallen(f"{who} was not sent", str(lost), lost.reply))
             company.has_come(at)
             return
         body = rig.target.encode(generation)
-        company.requests += 1
-        reply = heard(await rig.target.generate(generation, body, on_progress=lambda: company.has_come(at)))
+        with company.sends():
+            reply = heard(await rig.target.generate(generation, body, on_progress=lambda: company.has_come(at)))
         company.has_come(at)
         fault = failed(rig.target, reply)
         if fault is not None:
-            company.faults.append(f"{who}: {fault}")
+            company.faults.append(Fallen(who, fault, reply, rig.target.proxy_sign(reply)))
         elif reply.status != 200 or reply.error is not None:
             why = reply.fault_text if reply.status is None else spelled(reply)
             company.turned_away.append(f"{who} was turned away: {why}")

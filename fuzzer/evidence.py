@@ -51,6 +51,19 @@ class Canary:
 
 
 @dataclass(frozen=True, slots=True)
+class Fallen:
+    """A companion that the engine failed: `who` it is, how in `words`, and the `reply` that told."""
+
+    who: str
+    words: str
+    reply: Reply
+    proxy: ProxySign | None = None
+
+    def __str__(self) -> str:
+        return f"{self.who}: {self.words}"
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """Everything observed around one probe, before anybody says what it means.
 
@@ -82,6 +95,7 @@ class Evidence:
     draft: DraftCounts | None = None  # of this request: from the reply, else counted between `before` and `after`
     canary: Canary | None = None
     drained: tuple[Canary, ...] = ()  # those before it that did not come to the engine, or were not waited for
+    encore: Canary | None = None  # the other one, where it was sung twice
     ran_out: bool = False  # it would have been asked again, had the time of the run not been over
     baseline: Baseline | None = None
     limit: int | None = None
@@ -98,8 +112,10 @@ class Evidence:
     uncharged: bool = False  # the very same was: an engine that dies of it now may have died of it then
     companions: int = 0  # requests of our own that were in flight beside it
     companion_requests: int = 0  # how many these were in all, one after the other
-    companion_faults: tuple[str, ...] = ()  # how those of them ended that the engine failed
+    companion_faults: tuple[Fallen, ...] = ()  # those of them that the engine failed
     companions_turned_away: tuple[str, ...] = ()  # what those were told that it refused: they were not there
+    companions_share: float = 1.0  # for how much of the time of its answer they were in flight, on average
+    companions_at_end: int = 0  # how many of them were in flight when that ended
     away_s: float = 0.0  # how long we ourselves were not running while it was open: suspended, or stopped
     shortest: tuple[int, int] | None = None  # (sent, counted) of the shortest prompt of this run sent in this way
     short_counts: tuple[tuple[int, int], ...] = ()  # (sent, counted) of short prompts, where its own count looks odd

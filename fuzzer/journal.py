@@ -63,7 +63,7 @@ class StoreJournal:
                 self._health = (poll.status, poll.fault)
                 self.store.health(self.run, poll, at_s=observation.started_s + poll.at_s)
         at_s, seq = observation.ended_s, observation.seq
-        last = () if evidence.canary is None else (evidence.canary,)
+        last = [canary for canary in (evidence.canary, evidence.encore) if canary is not None]
         for canary in (*evidence.drained, *last):
             self.store.canary(self.run, canary, at_s=at_s, purpose="after-probe", seq=seq)
         for canary in evidence.recounts:
@@ -212,9 +212,9 @@ def last_seen_engine(history: History, run: str, *, before: int | None = None) -
     return known
 
 
-def measured(history: History, run: str) -> bool:
-    """Were the metrics of its engine read, when a probe of the run left?"""
-    return any(_as_it_left(intent).starts for intent in history.intents(run))
+def measured(history: History, run: str) -> frozenset[int]:
+    """The probes, by their seq, as which left the metrics of their engine were read."""
+    return frozenset(intent.seq for intent in history.intents(run) if _as_it_left(intent).starts)
 
 
 def _deaths_since(history: History, run: str) -> Iterator[tuple[Intent, int]]:

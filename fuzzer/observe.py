@@ -10,6 +10,7 @@ from fuzzer.clocks import cut_late, failed_late, was_lost
 from fuzzer.garble import REPLACEMENT, leaks, repeats, runs_out
 from fuzzer.model import WELL, Baseline, Outcome
 from fuzzer.observation import Generated, Observation
+from fuzzer.song import missed_canary
 from targets.bodies import visible
 from targets.gateways import deployment
 from targets.scrape import counted, went_on
@@ -18,8 +19,10 @@ if TYPE_CHECKING:
     from fuzzer.evidence import Evidence, Verdict
     from fuzzer.rig import Prepared
     from fuzzer.standing import Standing
+    from targets.scrape import Scrape
 
 KEPT_CHARS = 1_024
+READ_SHARE = 0.5  # of a prompt, by the counters of whoever read it
 
 
 def observe(
@@ -65,7 +68,7 @@ def observe(
         incarnation=standing.incarnation,
         ordinal=standing.ordinal,
         fresh=standing.fresh,
-        canaries=len(e.drained) + int(e.canary is not None) + len(e.recounts),
+        canaries=len(e.drained) + sum(one is not None for one in (e.canary, e.encore)) + len(e.recounts),
         draft=e.draft,
         retry_after_s=verdict.retry_after_s,
         its_word=verdict.its_word,
@@ -113,8 +116,24 @@ def _may_be_a_clocks(e: Evidence, verdict: Verdict) -> bool:
 
 
 def _uncounted(e: Evidence) -> bool:
-    """Neither the answer nor the canary after it moved a counter of work: not whom we ask is in these metrics."""
-    return e.before is not None and e.settled is not None and counted(e.before, e.settled) is False
+    """Did the answer, or the canary after it, move no counter of work? Then not whom we ask is in these metrics.
+
+    Or not he alone: of several that take turns, one counts the probes and another one the canaries.
+    """
+    if e.before is None or e.settled is None:
+        return False
+    if counted(e.before, e.settled) is False or _is_unread(e, e.before, e.settled):
+        return True
+    return missed_canary(e)
+
+
+def _is_unread(e: Evidence, before: Scrape, settled: Scrape) -> bool:
+    """Were far fewer prompt tokens counted than it has? Of a prompt that no cache knows each one is read."""
+    is_cold = e.spec.cache == "cold" and not (e.resent or e.spec.compared is not None or cached_tokens(e))
+    if not is_cold or e.spec.stop_after is not None:  # whoever hangs up is not counted by all
+        return False
+    early, late = before.prompt_tokens, settled.prompt_tokens
+    return early is not None and late is not None and late - early < READ_SHARE * e.sent_tokens
 
 
 def _yardstick(e: Evidence) -> Baseline:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fuzzer import breaker, clocks, noevidence, unheard, units, way
+from fuzzer import breaker, clocks, company, noevidence, unheard, units, way
 from fuzzer.answered import answered
 from fuzzer.evidence import Verdict
 from fuzzer.model import WELL, Corroboration, Outcome
@@ -42,7 +42,11 @@ def judge(e: Evidence) -> Verdict:
     """What the probe showed. Total: every Evidence has a Verdict; nothing is raised."""
     verdicts = (question(e) for question in _QUESTIONS)
     verdict = next((verdict for verdict in verdicts if verdict is not None), None) or _failed(e)
-    return _with_doubt(replace(verdict, contended=contended(e) or _may_be_anothers(verdict, e)), e)
+    return _with_doubt(replace(verdict, contended=_is_contended(verdict, e)), e)
+
+
+def _is_contended(verdict: Verdict, e: Evidence) -> bool:
+    return verdict.contended or contended(e) or _may_be_anothers(verdict, e)
 
 
 def _may_be_anothers(verdict: Verdict, e: Evidence) -> bool:
@@ -67,14 +71,7 @@ def _with_doubt(verdict: Verdict, e: Evidence) -> Verdict:
 
 
 def _company_alone(e: Evidence) -> Verdict | None:
-    """Its companions failed before the probe had left. A death of theirs says nothing about its length."""
-    if e.reply.sent or not e.companion_faults:
-        return None
-    why = f"before the probe had left, {e.companion_faults[0]}"
-    if serves(e) and death_proof(e) is None:
-        return Verdict(Outcome.ERROR, f"{why}; the engine lives on")
-    step = "let companions be of a length that is well: a shorter --companion-length, or fewer --companions"
-    return Verdict(Outcome.INFRA, f"{why}: the engine died", Corroboration.PRESUMED, deaths=1, next_step=step)
+    return company.alone(e, judge)
 
 
 def _hung(e: Evidence) -> Verdict | None:
@@ -98,7 +95,7 @@ def _refused(e: Evidence) -> Verdict | None:
     if (said := units.refused_for_length(e)) is None:
         return None
     reason = f"refused for its length: {said}" + (f"; {breaker.WAS_TRIPPED}" if breaker.was_tripped(e) else "")
-    return _aftermath(e, "a clean refusal") or Verdict(Outcome.REJECTED, reason)
+    return breaker.out_of_time(e) or _aftermath(e, "a clean refusal") or Verdict(Outcome.REJECTED, reason)
 
 
 def _behind_the_door(e: Evidence) -> Verdict | None:
@@ -137,6 +134,8 @@ def _aftermath(e: Evidence, what: str) -> Verdict | None:
         return _death(f"{what}, but then {failure}", Corroboration.PRESUMED)
     if canary_hangs(e) and e.canary is not None:
         return Verdict(Outcome.HANG, f"{what}, but then {describe_canary(e.canary)}", wedged=True)
+    if (died_beside := company.died_beside(e, judge, what)) is not None:
+        return died_beside
     return unheard.to_the_end(e, what) or unheard.at_first(e, what)
 
 

@@ -77,6 +77,8 @@ async def gather(rig: Rig, prepared: Prepared, standing: Standing, tell: Callabl
         companion_requests=company.requests,
         companion_faults=tuple(company.faults),
         companions_turned_away=tuple(company.turned_away),
+        companions_share=company.share,
+        companions_at_end=company.at_end,
         away_s=pulse.away_s,
         slowest_canary_s=standing.slowest_canary_s,
         slowest_pass_s=standing.slowest_pass_s,
@@ -146,6 +148,7 @@ async def _send(
                     upload=upload,
                 )
             )
+            company.ends()
             group.cancel_scope.cancel()
 
         async def forgo() -> None:
@@ -161,6 +164,7 @@ async def _send(
             group.start_soon(accompany, rig, prepared, at, company)
         await company.gathered()
         pulse.began, pulse.progress_at = time.monotonic(), 0.0
+        company.begins()
         group.start_soon(forgo if company.faults else send)
         group.start_soon(watch, rig.target, pulse, rig.settings, phase)
         while pulse.died is None and not pulse.hung(deadline_s, rig.settings.timeout_s):

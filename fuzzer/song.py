@@ -12,6 +12,7 @@ from fuzzer.readiness import meets_shut_door
 from fuzzer.wording import tells_of_failure
 from targets.base import Fault
 from targets.failures import names_breakage
+from targets.scrape import counted
 
 if TYPE_CHECKING:
     from fuzzer.evidence import Canary, Evidence
@@ -38,6 +39,13 @@ def canary_fails(e: Evidence) -> str | None:
     if canary is None or serves(e) or turned_away(e) or canary_hangs(e):
         return None
     return describe_canary(canary)
+
+
+def missed_canary(e: Evidence) -> bool:
+    """True where it sang, and the metrics count no work since the probe's end: they are not of whoever sang."""
+    if e.canary is None or not e.canary.ok or e.settled is None:
+        return False
+    return any(counted(early, e.settled) is False for early in (e.before, e.after) if early is not None)
 
 
 def way_is_shut(e: Evidence) -> str | None:

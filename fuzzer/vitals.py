@@ -11,9 +11,9 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from fuzzer.readiness import meets_shut_door, works_on
-from fuzzer.song import canary_fails, serves, turned_away
+from fuzzer.song import canary_fails, missed_canary, serves, turned_away
 from targets.base import Fault
-from targets.scrape import counted, restarted, went_on
+from targets.scrape import restarted, went_on
 
 if TYPE_CHECKING:
     from fuzzer.evidence import Evidence
@@ -41,7 +41,7 @@ def survival_proof(e: Evidence) -> str | None:
     last = _last(e)
     if e.replicas or e.before is None or last is None or not went_on(e.before, last):
         return None
-    if e.canary is not None and e.canary.ok and e.settled is not None and counted(e.before, e.settled) is False:
+    if missed_canary(e):
         return None  # whoever sang is not whom these metrics speak of
     return f"the same process was there {'for' if serves(e) else 'after'} the canary, and its counters went on"
 

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -26,9 +27,13 @@ from targets.sim import running
 from targets.sim.simulation import Simulation
 from targets.sim.world import World
 from tests.integration.playing import QUICK, WORLDS, play
+from tests.integration.raw import Writer
+from tests.integration.staging import LONG, staged, well
+from tests.integration.test_gateways import EDGE, Engine, bisect
 
 pytestmark = pytest.mark.anyio
 RESTART = "import urllib.request as u; u.urlopen(u.Request('{url}/sim/restart', method='POST'))"
+ROUNDS = 150  # of companions
 ALONE_TOGETHER = "P > 1000 and C != 4"  # anything but the probe and three others
 
 
@@ -149,3 +154,34 @@ async def test_a_run_in_company_goes_on_in_company_and_its_failure_repeats(tmp_p
         async with opening.opened(again, pace=QUICK, sample_s=0.1) as opened:
             repeated = await replace(opened, again=recipe_of(intent)).run("replay", once_more, (), anyio.Event())
     assert repeated.observations[-1].outcome is Outcome.DEATH
+
+
+async def test_companions_whose_answers_are_short_are_there_to_the_end(tmp_path: Path) -> None:
+    """The model ends theirs at once, and the probe takes as long as a hundred and more of them."""
+    begun, plenty = 0, anyio.Event()
+
+    async def act(writer: Writer, asked: Mapping[str, Any]) -> None:
+        nonlocal begun
+        if len(asked["prompt"]) == 128:
+            begun += 1
+            if begun == ROUNDS:
+                plenty.set()
+        elif len(asked["prompt"]) >= LONG:
+            await plenty.wait()
+        await well(writer, {**asked, "max_tokens": min(asked["max_tokens"], 3 if begun else 32)})
+
+    async with staged(act, long=1) as stage:
+        flags = CommonFlags(url=stage.url, db=tmp_path / "runs.db", companions=2, companion_length=128, timeout_s=60.0)
+        async with opening.opened(flags, pace=QUICK, sample_s=0.05) as opened:
+            result = await opened.run("probe", questions.to_probe(opened, LONG), [], anyio.Event())
+    assert result.observations[-1].outcome is not Outcome.HANG
+    assert begun >= ROUNDS
+
+
+async def test_a_company_that_dies_behind_a_proxy_is_charged_for_it(tmp_path: Path) -> None:
+    """Nothing but a 502 tells of it: health stays green, there are no metrics, and the engine is soon back."""
+    engine = Engine(away_s=0.3, told="")
+    result = await bisect(engine, tmp_path, companions=1, companion_length=EDGE + 1, max_deaths=2)
+    assert (engine.deaths, result.run_row.deaths) == (1, 1)
+    assert (result.finding.halt, result.finding.cap) == (Halt.PROXY, None)
+    assert "--companion-length" in result.finding.reason

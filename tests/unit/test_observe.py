@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from fuzzer.evidence import Canary, Evidence, Verdict
@@ -11,7 +13,8 @@ from fuzzer.observe import observe, signature
 from fuzzer.prompts.recipe import Recipe
 from fuzzer.rig import Prepared
 from fuzzer.standing import Standing
-from targets.base import Fault, Generation, Prompt, Reply, ServerError
+from targets.base import Fault, Generation, Prompt, Reply, ServerError, Usage
+from targets.scrape import Scrape
 
 SPEC = ProbeSpec(300_000, 32, Role.SEARCH, "halves what is left")
 PAGE = "<html>\r\n<head><title>500</title></head><body><center><h1>CUDA &amp; more</h1></center></body></html>"
@@ -35,10 +38,12 @@ def test_the_servers_message_comes_first_and_a_page_is_read_as_a_reader_sees_it(
     assert signature(Evidence(SPEC, reply, 300_000, canary=canary)) == heard
 
 
-def kept(reply: Reply, outcome: Outcome, canary: Canary | None = None) -> Observation:
+def kept(
+    reply: Reply, outcome: Outcome, canary: Canary | None = None, spec: ProbeSpec = SPEC, **seen: Scrape | None
+) -> Observation:
     recipe = Recipe("ids", 300_000, "words", "1", "1")
-    prepared = Prepared(1, SPEC, Generation(Prompt("ids", b"[]", 300_000), 32), b"{}", "", recipe, None)
-    e = Evidence(SPEC, reply, 300_000, canary=canary)
+    prepared = Prepared(1, spec, Generation(Prompt("ids", b"[]", 300_000), 32), b"{}", "", recipe, None)
+    e = Evidence(spec, reply, 300_000, canary=canary, **seen)  # type: ignore[arg-type]
     return observe(prepared, e, Verdict(outcome, ""), Standing(), started_s=0.0, ended_s=9.0)
 
 
@@ -76,3 +81,34 @@ def test_how_long_a_canary_takes_is_learnt_after_good_answers_alone() -> None:
     assert kept(whole, Outcome.PASS, sings).canary_s == kept(whole, Outcome.DEGRADED, sings).canary_s == 0.2
     assert kept(whole, Outcome.TRUNCATED, sings).canary_s is None
     assert kept(whole, Outcome.PASS, NO_SONG).canary_s is None
+
+
+def counts(finished: float, prompt_tokens: float | None = None) -> Scrape:
+    return Scrape(0.0, {"process": 1.0}, {"requests": finished}, finished=finished, prompt_tokens=prompt_tokens)
+
+
+def is_counted(before: Scrape, after: Scrape | None, settled: Scrape, spec: ProbeSpec = SPEC, **told: int) -> bool:
+    answer = Reply(sent=True, status=200, complete=True, usage=Usage(spec.length, 32, **told), ended_s=4.0)
+    song = Canary(ok=True, duration_s=0.1, status=200)
+    return not kept(answer, Outcome.PASS, song, spec, before=before, after=after, settled=settled).uncounted
+
+
+def test_metrics_that_count_a_good_answer_and_its_canary_are_those_of_whom_we_ask() -> None:
+    assert is_counted(counts(5, 64), counts(6, 300_064), counts(7, 300_080))
+    assert is_counted(counts(5), counts(6), counts(7))
+    assert is_counted(counts(5, 64), None, counts(7, 300_080))
+    assert is_counted(counts(5, 64), counts(5, 64), counts(7, 300_080)), "some count a moment later"
+
+
+def test_of_two_that_take_turns_one_counts_the_answers_and_another_one_the_canaries() -> None:
+    assert not is_counted(counts(5, 64), counts(6, 300_064), counts(6, 300_064))
+    assert not is_counted(counts(5), counts(6), counts(6))
+    assert not is_counted(counts(5, 64), counts(5, 64), counts(6, 80))
+
+
+def test_what_is_not_read_need_not_be_counted() -> None:
+    early, late = counts(5, 64), counts(7, 100)
+    assert not is_counted(early, counts(6, 84), late)
+    assert is_counted(early, counts(6, 84), late, replace(SPEC, cache="warm"))
+    assert is_counted(early, counts(6, 84), late, replace(SPEC, stop_after=3))
+    assert is_counted(early, counts(6, 84), late, cached_tokens=299_984)
