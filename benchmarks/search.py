@@ -45,6 +45,8 @@ OPTIMAL = {1: (15.8, 7.7), 3: (28.7, 5.6), 10: (61.5, 4.1), 30: (134.0, 3.3)}  #
 DRAWS = 2_000
 WORLDS = 10_000
 EDGES_WARM = 60
+HOLES = 10
+SHORT_GROUND = 256  # tokens: a cap that nobody sets, where lo itself lies in a hole
 
 Mean = tuple[float, float, float]
 
@@ -278,7 +280,39 @@ def thinking_time() -> None:
     table("6. Time to think", ("what", "took"), rows)
 
 
+def holes(step: int | None, side: int) -> Rule:
+    """Every prompt that leaves such a remainder kills, but for the short one; None: none does."""
+    return lambda request: (
+        Outcome.DEATH if step and request.prompt > 64 and (request.prompt - side) % step == 0 else None
+    )
+
+
+def holes_that_recur() -> None:
+    """Whole runs over ground with holes in it, with an edge above and without one."""
+    rows = []
+    for step in (None, 16, 32, 64, 128, 256):
+        draw = random.Random(7)
+        unsafe = capped = runs = deaths = probes = sent = 0
+        for side, has_edge, limit, _ in product((0, 1, -1), (True, False), (None, 65_536), range(HOLES)):
+            hole = holes(step, side)
+            rule = any_of(prompt_above(draw.randrange(30_000, 90_000)), hole) if has_edge else hole
+            world = World(rule, limit=limit, k=draw.choice([0, 3]), seed=runs)
+            most = draw.choice([4, 12])
+            played = ask(world, lo=draw.randrange(20_000, 30_000), hi=100_000, limit=limit, max_deaths=most)
+            cap = played.finding.cap
+            runs, deaths, probes = runs + 1, deaths + played.deaths, probes + len(played.log)
+            sent += sum(seen.spec.role is Role.SCAN for seen in played.log)
+            capped += cap is not None
+            unsafe += cap is not None and step is not None and cap > SHORT_GROUND
+        assert not unsafe
+        figures = (f"{value / runs:.2f}" for value in (deaths, probes, sent))
+        rows.append((step or "no holes", runs, unsafe, capped, *figures))
+    head = ("period", "runs", "unsafe caps", "with a cap", "deaths", "probes", "of them for the holes")
+    table("7. Holes that recur: multiples of a period, one more, one less", head, rows)
+
+
 if __name__ == "__main__":
     print("# The search, measured")
     for part in (uniform_edges, edges_on_suspects, flaky_edges, random_worlds, warm_searches, thinking_time):
         part()
+    holes_that_recur()

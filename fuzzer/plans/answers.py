@@ -107,12 +107,18 @@ class Answers:
         passed = [one for one, then in again if then is not None and side_of(then.outcome, self._fail_on) is Side.GOOD]
         return tuple(f"{lone_words(failed)}, and passed when it was asked again" for failed in passed)
 
-    def died_in_doubt(self) -> str | None:
-        """A clause on the deaths of which nobody knows what they were of, or whose; None where it is one: chance."""
-        whose = [failed for failed in self._lone.values() if failed.deaths]
-        deaths = sum(seen.deaths for seen in (*whose, *(seen for seen in self.seen if seen.blames == "nobody")))
-        if not whose or deaths < TWICE:
+    def died_in_doubt(self, fewest: int = TWICE) -> str | None:
+        """A clause on the deaths of which nobody knows what they were of, or whose; None where it is one between two
+        probes, or fewer than `fewest` with one in a probe among them: chance.
+        """
+        whose = [failed for failed in self._lone.values() if failed.toll]
+        between = sum(seen.deaths for seen in self.seen if seen.blames == "nobody")
+        deaths = sum(failed.toll for failed in whose) + between
+        if not whose or deaths < fewest:
             return died_between(self.seen)
+        if deaths == 1:
+            end = "died" if whose[0].deaths else "hung and served nobody any more,"
+            return f"the engine {end} once at {whose[0].length} prompt tokens, among requests of others"
         return f"the engine died {deaths} times, among requests of others or between two probes"
 
     def spent(self, max_deaths: int) -> str:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from fuzzer.model import Outcome, Role
 from fuzzer.plans.axis import left_for_drafts
 from fuzzer.plans.corners import refused_corners
-from fuzzer.plans.recall import cleared
+from fuzzer.plans.drafting import drafts_more
+from fuzzer.plans.grain import grain_words
+from fuzzer.plans.recall import cleared, unanswered
 from fuzzer.plans.scan import scanned
 from fuzzer.plans.warmth import hit_words
 from fuzzer.standing import BELIEVED
@@ -54,6 +56,7 @@ def _of_the_cap(ledger: Ledger, cap: int) -> Iterator[str]:
     yield not_tried(ledger.question, cap, ledger.draft_tokens)
     if ledger.question.scan:
         yield _scanned_words(ledger, "below the edge")
+    yield grain_words(ledger, cap)
     for length, output in refused_corners(ledger, cap):
         yield f"({length}, {output}) was refused"
 
@@ -74,8 +77,9 @@ def _scanned_words(ledger: Ledger, where: str) -> str:
 
 
 def _outweighed(ledger: Ledger) -> Iterator[str]:
+    not_so = {*ledger.islands, *unanswered(ledger)}
     for length, tally in ledger.line():
-        if tally.failures and length <= (ledger.bounds.last_good or 0) and length not in ledger.islands:
+        if tally.failures and length <= (ledger.bounds.last_good or 0) and length not in not_so:
             yield f"{length} failed {times(len(tally.failures))} and is outweighed by passes at and above it"
     for length, tally in sorted(ledger.points.scanned.items(), key=itemgetter(0)):
         if tally.failures and ledger.is_sound(tally):
@@ -120,7 +124,7 @@ def not_tried(question: BisectQuestion, cap: int, draft_tokens: int | None = Non
 
 
 def _untried(question: BisectQuestion, cap: int, draft_tokens: int | None) -> str:
-    is_sampled = question.fuzzed_cap >= cap and question.fuzzed_drafts >= (draft_tokens or 0)
+    is_sampled = question.fuzzed_cap >= cap and not drafts_more(draft_tokens or 0, question.fuzzed_drafts)
     fuzzed = question.fuzzed if is_sampled else ()
     tried = {"companions"} if question.companions else set()
     others = [words for name, words in _others(question).items() if name not in {*tried, *fuzzed}]

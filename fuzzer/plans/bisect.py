@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fuzzer.finding import Finding, Halt
-from fuzzer.model import ProbeSpec, Role
+from fuzzer.model import ProbeSpec
 from fuzzer.observation import Observation
 from fuzzer.plans.axis import settle_axis
 from fuzzer.plans.cap import cap_of
@@ -24,22 +24,23 @@ from fuzzer.plans.confirm import (
     look_above,
     settle_doubt,
 )
-from fuzzer.plans.corners import corner, insure, short_corner, unknown_corners
+from fuzzer.plans.corners import corner, insure, insure_in_time, short_corner, unknown_corners
 from fuzzer.plans.healing import well_again
 from fuzzer.plans.interruption import out_of_time, spent, stopped, wait
 from fuzzer.plans.ledger import Ledger
 from fuzzer.plans.limits import near_learnt_limit, near_limit, over_ask, over_limit
-from fuzzer.plans.narrowing import known_good, narrow
+from fuzzer.plans.narrowing import narrow
 from fuzzer.plans.noise import at_any_length, beside_a_stray, outlive, settle_noise, tell_apart
 from fuzzer.plans.opening import baseline, verify_lo
 from fuzzer.plans.question import BisectQuestion
 from fuzzer.plans.recall import recall
-from fuzzer.plans.scan import firm_ground, scan
+from fuzzer.plans.scan import firm_ground, grain_in_time, scan
 from fuzzer.plans.scout import Stages, scouted_next, with_scouted
 from fuzzer.plans.speculation import where_speculation_ends
+from fuzzer.plans.spending import affordable, lower_ground
 from fuzzer.plans.turned import corner_of_output, told_of_output, turned_spec
 from fuzzer.plans.warmth import prime
-from fuzzer.plans.wear import live_as_long
+from fuzzer.plans.wear import live_as_long, outlive_others
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -54,17 +55,21 @@ LACKING: tuple[Callable[[Ledger], ProbeSpec | Finding | None], ...] = (
     verify_lo,
     settle_doubt,
     confirm_in_time,
+    insure_in_time,
     look_above,
     confirm_while_fresh,
     live_as_long,
     settle_noise,
     beside_a_stray,
     insure,
+    grain_in_time,
     narrow,
     confirm_good,
+    lower_ground,
     confirm_bad,
     outlive,
     tell_apart,
+    outlive_others,
     settle_axis,
     recall,
     scan,
@@ -77,7 +82,9 @@ LACKING: tuple[Callable[[Ledger], ProbeSpec | Finding | None], ...] = (
 ON_THE_PROMPT = frozenset(
     {
         confirm_in_time,
+        insure_in_time,
         insure,
+        grain_in_time,
         settle_axis,
         recall,
         scan,
@@ -137,15 +144,15 @@ def next_step(ledger: Ledger) -> ProbeSpec | Finding:
     if (other := other_cause(ledger)) is not None:
         return not_by_length(ledger.without(other.discarded), other.why)
     again = wait(ledger)
-    step = again if again is not None and _affordable(ledger, again) else _lacking(ledger)
-    if isinstance(step, ProbeSpec) and (first := prime(ledger, step)) is not None and _affordable(ledger, first):
+    step = again if again is not None and affordable(ledger, again) else _lacking(ledger)
+    if isinstance(step, ProbeSpec) and (first := prime(ledger, step)) is not None and affordable(ledger, first):
         step = first
     if isinstance(step, Finding):
         return step
     is_busy = again is not None
     if (why := out_of_time(ledger.over_s, ledger.question.max_time_s, step, is_busy=is_busy)) is not None:
         last = short_corner(ledger, cap_of(ledger, halted=True)) if again is None else None
-        if last is not None and _affordable(ledger, last):
+        if last is not None and affordable(ledger, last):
             return last
         return inconclusive(ledger, Halt.TIME, why)
     return step if again is not None else ledger.to_send(step)
@@ -161,38 +168,19 @@ def _lacking(ledger: Ledger) -> ProbeSpec | Finding:
         if isinstance(step, Finding):
             return step
         if step is not None:
-            if _affordable(ledger, step):
+            if affordable(ledger, step):
                 return step
             halted = True
     cap = cap_of(ledger, halted=halted)
     if (step := corner(ledger, cap)) is not None:
-        if _affordable(ledger, step):
+        if affordable(ledger, step):
             return step
         halted = halted or bool(unknown_corners(ledger, cap))
     if not halted and (step := over_ask(ledger) or over_limit(ledger)) is not None:
-        if _affordable(ledger, step):
+        if affordable(ledger, step):
             return step
         halted = True
     if halted:
         return inconclusive(ledger, Halt.DEATHS, spent(ledger, ledger.question.max_deaths))
     alike = at_any_length(ledger)
     return conclude(ledger) if alike is None else everywhere(ledger, alike)
-
-
-def _affordable(ledger: Ledger, step: ProbeSpec) -> bool:
-    """With the deaths spent, only what has passed is sent again, and nothing at all once that has killed too.
-
-    Where no death was allowed to begin with, the ground up to `lo`, or up to what an earlier run verified, is sent too.
-    """
-    question, deaths = ledger.question, ledger.deaths
-    if deaths < question.max_deaths:
-        return True
-    if deaths > question.max_deaths or ledger.bounds.noisy:
-        return False
-    is_on_line = step.output_tokens == question.output_at(step.length)
-    if question.max_deaths == 0 and is_on_line and step.length <= max(question.start, known_good(ledger)):
-        return True
-    is_scan = step.role is Role.SCAN
-    tally = ledger.at_place(step.length) if is_scan else ledger.at(step.length, step.output_tokens)
-    in_company = any(len(seen.spec.companions) >= len(step.companions) for seen in tally.passes)
-    return in_company and not tally.is_bad

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from fuzzer.model import Outcome
 from fuzzer.plans.axis import left_for_drafts
+from fuzzer.plans.below import ground_below, lowest_failing
+from fuzzer.plans.grain import is_alone
 from fuzzer.plans.limits import (
     asked_failure,
     cut_short_of_limit,
@@ -14,7 +16,6 @@ from fuzzer.plans.limits import (
     over_limit_seen,
     reached_limit,
 )
-from fuzzer.plans.scan import ground_below, lowest_failing
 from fuzzer.recommend import cap_below
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def cap_of(ledger: Ledger, *, halted: bool) -> int | None:
         return None
     covered = cap_below(ground, round_to=question.round_to, margin=left_for_drafts(ledger))
     if (failing := lowest_failing(ledger)) is not None:
-        below = ground_below(ledger, failing)
+        below = ground_below(ledger, failing) if is_alone(ledger, failing) else None
         drafts = ledger.draft_tokens or 0  # nothing tells whether an island lies on a sum, which accepted drafts move
         return None if below is None else cap_below(below, round_to=question.round_to, margin=drafts)
     if halted:

@@ -8,7 +8,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from fuzzer.model import Outcome, Side, side_of
-from fuzzer.plans.wear import SORTED, died_alone, kills_the_old, worn
+from fuzzer.plans.wear import SORTED, died_alone, ended_alike, kills_the_old, worn
 
 if TYPE_CHECKING:
     from fuzzer.observation import Observation
@@ -35,7 +35,7 @@ def other_cause(ledger: Ledger) -> OtherCause | None:
         return None
     if (poison := _poison(ledger)) is not None:
         return poison
-    if (why := worn(ledger) or kills_the_old(ledger)) is not None:
+    if (why := worn(ledger) or kills_the_old(ledger) or ended_alike(ledger)) is not None:
         return _of_lives(ledger, why)
     why = _first_tries(ledger) or _short_prompts(ledger)
     return None if why is None else OtherCause(why)

@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING
 
 from fuzzer.finding import Finding, FindingKind, Flaky, Halt
 from fuzzer.model import Outcome, Role
+from fuzzer.plans.alike import alike, none_outlived
 from fuzzer.plans.assumed import assumed, times
 from fuzzer.plans.axis import cause_for
+from fuzzer.plans.below import asked_below, lowest_failing, passed_below
 from fuzzer.plans.cap import cap_of
 from fuzzer.plans.confirm import passes_to_bear
 from fuzzer.plans.corners import failed_corner, unknown_corners
+from fuzzer.plans.doubt import SEVERAL, TWICE
+from fuzzer.plans.grain import recurring
 from fuzzer.plans.limits import cut_short_of_limit, limit_failure
-from fuzzer.plans.scan import Island, islands, lowest_failing, passed_below
+from fuzzer.plans.scan import Island, islands
 from fuzzer.plans.speculation import speculation_off_from
 from fuzzer.plans.verdict import died_once, island_kind, verdict
 from fuzzer.recommend import confidence_of, flaky
@@ -24,15 +28,17 @@ if TYPE_CHECKING:
 
 NOT_BY_LENGTH = frozenset({FindingKind.CLEAN_LIMIT, FindingKind.NOT_LENGTH})  # no number explains these
 
+CARRIES_NONE = frozenset({Halt.UNUSABLE, Halt.NOT_LENGTH})
+
 
 def inconclusive(ledger: Ledger, halt: Halt, why: str) -> Finding:
-    """The honest bracket, and the cap of the ground covered."""
+    """The honest bracket, and the cap of the ground covered; none where it is not the length that ends lives."""
     cap = cap_of(ledger, halted=True)
-    held_back = _held_back(ledger, cap)
+    held_back = _held_back(ledger, cap) or _not_outlived(ledger, cap)
     reason = f"{why} ({_bracket_words(ledger)})"
     if halt is not Halt.CONTRADICTION:  # which says the same
         reason += held_back or _unconfirmed(ledger, halt)
-    return _finding(ledger, FindingKind.INCONCLUSIVE, reason, None if held_back or halt is Halt.UNUSABLE else cap, halt)
+    return _finding(ledger, FindingKind.INCONCLUSIVE, reason, None if held_back or halt in CARRIES_NONE else cap, halt)
 
 
 def _held_back(ledger: Ledger, cap: int | None) -> str:
@@ -46,6 +52,12 @@ def _held_back(ledger: Ledger, cap: int | None) -> str:
     corners = [seen for seen in ledger.by_role.get(Role.CORNER, []) if seen.outcome in ledger.question.fail_on]
     much = "".join(f", and {seen.spec.output_tokens} ended in {seen.outcome}" for seen in corners[:1])
     return f"; no cap: {unknown[0][0]} prompt tokens with {unknown[0][1]} output tokens asked were not tried{much}"
+
+
+def _not_outlived(ledger: Ledger, cap: int | None) -> str:
+    """A clause on why ground carries no cap that passed in lives which all ended alike: none outlived the others."""
+    found = alike(ledger.lives) or none_outlived(ledger.lives)
+    return f"; no cap: {found.why}, and no life outlived that" if found and cap and cap > found.above else ""
 
 
 def _unconfirmed(ledger: Ledger, halt: Halt) -> str:
@@ -98,6 +110,8 @@ def _finding(ledger: Ledger, kind: FindingKind, reason: str, cap: int | None, ha
     island = min([*ledger.islands, *([] if failing is None else [failing])], default=None)
     if island is not None and cap is not None and cap > island:
         cap = None  # it would admit the island
+    if cap is not None and (doubted := _doubted(ledger, cap, halt)):
+        cap, reason = None, reason + doubted
     good = ledger.at(verified).passes if verified is not None else []
     bad = ledger.at(bounds.first_bad).failures if bounds.first_bad is not None else []
     if kind is FindingKind.CLEAN_LIMIT:
@@ -123,18 +137,46 @@ def _finding(ledger: Ledger, kind: FindingKind, reason: str, cap: int | None, ha
     )
 
 
+def _doubted(ledger: Ledger, cap: int, halt: Halt | None) -> str:
+    """A clause on why good ground carries no cap: deaths of nobody came after several answers that it would admit.
+
+    Two may be restarts of somebody, where the ground passed often enough to bear a claim; where it did not, it may be
+    luck, and what was answered above it counts as well. What has passed so often since is in doubt no more.
+    """
+    ground = ledger.ground(halted=halt is not None)
+    is_firm = ground is not None and ledger.is_sound(ledger.at(ground))
+    fewest, up_to = (SEVERAL, cap) if is_firm else (TWICE, ledger.bounds.high - 1)
+    admitted = [point for point in ledger.in_doubt if max(point) <= up_to]
+    lengths = [length for length, output in admitted if not ledger.is_sound(ledger.at(length, output))]
+    if len(lengths) < fewest:
+        return ""
+    after = ", ".join(map(str, lengths))
+    return f"; no cap: the engine died {times(len(lengths))} after an answer (of {after} tokens), and it may be of any"
+
+
 def _but_islands(ledger: Ledger, cap: int | None) -> str:
+    if (alike := recurring(ledger)) is not None:
+        return "; but " + _recurring_words(ledger, *alike)
     below = "there is no cap below that" if cap is None else "the cap is below that"
     if found := islands(ledger):
         return "; but " + "; ".join(map(_island_words, found)) + f", and {below}"
     if (failing := lowest_failing(ledger)) is not None and failing not in ledger.islands:
-        once = "killed this build in an earlier run" if failing in ledger.question.known_bad else "failed once"
-        return f"; but {failing} {once}, it is not known whether it does again, and {below}"
+        is_known, fails = failing in ledger.question.known_bad, bool(ledger.at_place(failing).all_failures)
+        once = "killed this build in an earlier run" if is_known else "failed once"
+        again = "fails now as well" if is_known and fails else "it is not known whether it does again"
+        return f"; but {failing} {once}, {again}, and {below}"
     if not ledger.islands:
         return ""
     alone = ", ".join(map(str, ledger.islands))
     where = "a cap cannot leave that out and keep what is above it" if cap is None else below
     return f"; but {alone} fails, alone, and {where}"
+
+
+def _recurring_words(ledger: Ledger, low: int, high: int) -> str:
+    failure = dict(asked_below(ledger))[low].all_failures[0]
+    words = f": {failure.signature}" if failure.signature else ""
+    ends = f"{low} and {high} end in {failure.outcome}{words}, and a length between them passes"
+    return f"{ends}: most likely it recurs every {high - low} tokens or fewer, so no cap leaves it out"
 
 
 def _islands(ledger: Ledger) -> tuple[tuple[int, int], ...]:

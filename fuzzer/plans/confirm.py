@@ -72,10 +72,16 @@ def confirm_in_time(ledger: Ledger) -> ProbeSpec | None:
         return None
     left_s = question.max_time_s - ledger.over_s
     good_s, bad_s = ledger.prices.of(max(1, step.length - ledger.served))
-    if not ledger.prices.costs.is_measured and ledger.ground(halted=True) is None:
-        bad_s = max(bad_s, UNKNOWN_LOAD_S)
+    if ledger.ground(halted=True) is None:
+        bad_s = failure_s(ledger, step.length)
     takes_s = (passes_to_bear(ledger) - len(ledger.at(step.length).passes)) * good_s
     return step if takes_s - good_s < left_s <= takes_s + bad_s else None
+
+
+def failure_s(ledger: Ledger, length: int) -> float:
+    """What a failure of this length may take, in seconds: the first one as long as a large model loads."""
+    bad_s = ledger.prices.of(max(1, length - ledger.served))[1]
+    return bad_s if ledger.prices.costs.is_measured else max(bad_s, UNKNOWN_LOAD_S)
 
 
 def passes_to_bear(ledger: Ledger) -> int:

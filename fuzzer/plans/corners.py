@@ -10,10 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fuzzer.model import Outcome, ProbeSpec, Role
+from fuzzer.plans.confirm import failure_s, passes_to_bear
 from fuzzer.plans.limits import corners_below
 
 if TYPE_CHECKING:
     from fuzzer.plans.ledger import Ledger
+    from fuzzer.plans.tally import Tally
 
 FIRST_TOKENS = 4  # read of an answer that asked for more than anybody waits for
 LAST_DEATHS = 2
@@ -26,10 +28,10 @@ def corner(ledger: Ledger, cap: int | None) -> ProbeSpec | None:
 
 
 def short_corner(ledger: Ledger, cap: int | None) -> ProbeSpec | None:
-    """The corner of the short prompt, where it is all that keeps the cap back: it takes next to no time."""
-    unknown = unknown_corners(ledger, cap)
-    is_short = len(unknown) == 1 and unknown[0] == _short(ledger, cap)
-    return _ask(ledger, *unknown[0]) if is_short else None
+    """The corner of the short prompt, where one pass of it is all that keeps the cap back: it takes next to no time."""
+    unknown, short = unknown_corners(ledger, cap), _short(ledger, cap)
+    is_last = unknown == [short] and ledger.covers(*short, passes_to_bear(ledger) - 1)
+    return _ask(ledger, *short) if is_last else None
 
 
 def insure(ledger: Ledger) -> ProbeSpec | None:
@@ -38,14 +40,29 @@ def insure(ledger: Ledger) -> ProbeSpec | None:
     Once the deaths are spent it may not be sent any more, and without it the ground covered carries no cap. Before the
     last death is risked on all of them, the cap of the ground that is covered by now is secured.
     """
+    left = ledger.question.max_deaths - ledger.deaths
+    return _insured(ledger, left) if 0 < left <= LAST_DEATHS else None
+
+
+def insure_in_time(ledger: Ledger) -> ProbeSpec | None:
+    """The same while --max-time leaves room for it, once there is ground to carry a cap: one more failure might take
+    the rest.
+    """
     question, bounds = ledger.question, ledger.bounds
     left = question.max_deaths - ledger.deaths
-    if not 0 < left <= LAST_DEATHS:
+    if question.max_time_s is None or left <= 0 or ledger.ground(halted=True) is None:
         return None
-    caps = (bounds.high - 1, bounds.low)
+    good_s = ledger.prices.of(ledger.question.baseline)[0]
+    bad_s = failure_s(ledger, bounds.high - 1)
+    left_s = question.max_time_s - ledger.over_s
+    return _insured(ledger, left) if left_s <= passes_to_bear(ledger) * good_s + bad_s else None
+
+
+def _insured(ledger: Ledger, left: int) -> ProbeSpec | None:
+    caps = (ledger.bounds.high - 1, ledger.bounds.low)
     for cap in caps if left > 1 else reversed(caps):
         length, output = _short(ledger, cap)
-        if output >= 1 and not ledger.covers(length, output) and not ledger.has_asked(length, output):
+        if output >= 1 and not _is_answered(ledger, length, output):
             return _ask(ledger, length, output)
     return None
 
@@ -61,7 +78,9 @@ def failed_corner(ledger: Ledger, cap: int | None) -> tuple[int, int] | None:
 
 def unknown_corners(ledger: Ledger, cap: int | None) -> list[tuple[int, int]]:
     """Corners of which no probe tells whether they hold."""
-    return [point for point in _corners(ledger, cap) if not ledger.at(*point).is_bad and not ledger.covers(*point)]
+    return [
+        point for point in _corners(ledger, cap) if not ledger.at(*point).is_bad and not _is_covered(ledger, *point)
+    ]
 
 
 def refused_corners(ledger: Ledger, cap: int | None) -> list[tuple[int, int]]:
@@ -78,7 +97,36 @@ def _is_lacking(ledger: Ledger, length: int, output: int) -> bool:
     tally = ledger.at(length, output)
     if tally.refusals or len(tally.all_failures) >= 2:
         return False
-    return not tally.passes or (bool(tally.all_failures) and not ledger.is_sound(tally))
+    if _only_passed(tally):
+        return not _is_enough(ledger, length, output)
+    return not ledger.is_sound(tally)
+
+
+def _is_enough(ledger: Ledger, length: int, output: int) -> bool:
+    """Did it pass often enough, or what is more, whatever its length was counted as?"""
+    return len(ledger.at(length, output).passes) >= _passes_of(ledger, output) or _is_covered(ledger, length, output)
+
+
+def _is_covered(ledger: Ledger, length: int, output: int) -> bool:
+    return ledger.covers(length, output, _passes_of(ledger, output))
+
+
+def _passes_of(ledger: Ledger, output: int) -> int:
+    """How many passes a corner takes. A number that is asked for is on no line that was walked: it takes those of a
+    last_good, each cancelled after its first tokens.
+    """
+    return passes_to_bear(ledger) if output > ledger.question.output_tokens else 1
+
+
+def _is_answered(ledger: Ledger, length: int, output: int) -> bool:
+    """Is there an answer to what is to be insured: it passed often enough, or it did not pass?"""
+    if _is_enough(ledger, length, output):
+        return True
+    return ledger.has_asked(length, output) and not _only_passed(ledger.at(length, output))
+
+
+def _only_passed(tally: Tally) -> bool:
+    return bool(tally.passes) and not tally.all_failures and not tally.refusals
 
 
 def _ask(ledger: Ledger, length: int, output: int) -> ProbeSpec:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fuzzer.plans.question import BisectQuestion
 
 TWICE = 2  # so often it is no chance that nobody's death follows one probe
+SEVERAL = 3  # nor, this often, that it follows one answer or another: a restart may be somebody's, and so may two
 # Of a list that ends at its first failure: what dies a while after an answer, and is back before the next probe, shows
 # with the third death where it does.
 MOST_OF_A_LIST = 3
@@ -30,6 +31,11 @@ class Doubts:
     def __init__(self, question: BisectQuestion) -> None:
         self._question = question
         self._times: Counter[tuple[int, int]] = Counter()
+
+    @property
+    def lone(self) -> list[tuple[int, int]]:
+        """The points, in tokens, of the answers that nobody's death came after once: it may be theirs."""
+        return sorted(point for point, times in self._times.items() if times == 1)
 
     def doubted(self, answered: Observation, *, blamed: bool) -> Observation | None:
         """What is left of an answer that a death came after; None: nothing.

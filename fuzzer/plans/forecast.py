@@ -14,6 +14,7 @@ from fuzzer.plans.cap import cap_of
 from fuzzer.plans.confirm import is_confirmed_bad
 from fuzzer.plans.corners import corners_lacking
 from fuzzer.plans.narrowing import belief_of, hinted_next, is_closed, search_of
+from fuzzer.plans.scan import scan
 from fuzzer.plans.scout import Stages
 from fuzzer.recommend import passes_needed
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 EDGES = 48
 PRIMES = 2  # after each death, where the cache is to be warm
 CORNERS = 3
+GRAIN = 3  # lengths at the ends of blocks
 AROUND_THE_EDGE = 2  # passes that tell on which sum it lies
 
 
@@ -64,7 +66,8 @@ def forecast_from(ledger: Ledger) -> Forecast:
     good_s, bad_s = ledger.prices.costs.price(max(1, middle - ledger.served))
     corners = len(corners_lacking(ledger, cap_of(ledger, halted=False))) if is_closed(ledger) else CORNERS
     around = int(settle_axis(ledger) is not None) if is_closed(ledger) else AROUND_THE_EDGE * question.attribute_axis
-    good = searched.probes - searched.deaths + opening + passes + around + corners
+    grained = 0 if question.is_turned else int(scan(ledger) is not None) if is_closed(ledger) else GRAIN
+    good = searched.probes - searched.deaths + opening + passes + around + corners + grained
     bad = searched.deaths + confirming
     primes = PRIMES * bad if question.cache == "warm" else 0.0
     seconds = good * good_s + bad * (bad_s + ledger.prices.refill_s) if ledger.prices.costs.passes else None

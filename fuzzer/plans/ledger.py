@@ -144,18 +144,25 @@ class Ledger:
         """The shortest prompt, as the server counts it: one token, and what is added to that."""
         return self._offsets.shortest
 
-    def covers(self, length: int, output_tokens: int) -> bool:
-        """Did a prompt pass that was as long, and that asked for as many output tokens?
+    def covers(self, length: int, output_tokens: int, passes: int = 1) -> bool:
+        """Did prompts pass, so often, that were as long, and that asked for as many output tokens?
 
-        Not where what it covers was refused: the limit moves, and what passed above it then says nothing of it now.
+        Not where what they cover was refused: the limit moves, and what passed above it then says nothing of it now.
         """
-        return any(
-            at >= length
+        passed = (
+            len(tally.passes)
+            for (at, output), tally in self.points.counted.items()
+            if at >= length
             and output >= output_tokens
             and self._is_whole(tally)
             and not self.points.is_refused(at, output)
-            for (at, output), tally in self.points.counted.items()
         )
+        return sum(passed) >= passes
+
+    @property
+    def in_doubt(self) -> list[tuple[int, int]]:
+        """The points of the answers that nobody's death came after once, shortest first."""
+        return self._doubts.lone
 
     def verified(self) -> int | None:
         """last_good as far as it passed: not what was only trusted."""
@@ -180,13 +187,18 @@ class Ledger:
         """The longest length up to last_good that passed often enough to carry a cap; None: none did.
 
         Deaths that are left to spend show a noisy search that was `halted` before it had repeated much. Where more were
-        spent than there were, nothing may be sent again, and last_good stands as it is.
+        spent than there were, nothing may be sent again, and last_good stands as it is: unless a length up to it
+        failed, be it among requests of others.
         """
         bounds, most = self.bounds, self.question.max_deaths
         good = None if bounds.noisy else bounds.last_good
-        if good is not None and (self.deaths > most or bears(self.question, self.at(good), bounds)):
+        stands = self.deaths > most and not self._has_failed_up_to(good or 0)
+        if good is not None and (stands or bears(self.question, self.at(good), bounds)):
             return good
         return self._line.ground(self.question, early=halted and self.deaths < most)
+
+    def _has_failed_up_to(self, good: int) -> bool:
+        return any(at <= good and tally.all_failures and not self.is_sound(tally) for at, tally in self.line())
 
     def is_sound(self, tally: Tally) -> bool:
         """Did it pass often enough, for all its failures, to be under the cap?"""

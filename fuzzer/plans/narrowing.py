@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from fuzzer.model import ProbeSpec, Role
+from fuzzer.plans.drafting import drafted_at_once, drafts_more
 from fuzzer.plans.fresh import last_real
 from fuzzer.search import Belief, Halving, Search, Suspect, suspects_within
 
@@ -55,8 +56,10 @@ def is_closed(ledger: Ledger) -> bool:
 def known_good(ledger: Ledger) -> int:
     """What an earlier run recorded to pass, where the engine does not draft more now than it did then; else 0."""
     question = ledger.question
-    drafts_more = (ledger.draft_tokens or 0) > question.known_good_drafts
-    return 0 if drafts_more else question.known_good or 0
+    if question.known_good is None:
+        return 0
+    now = drafted_at_once(ledger.seen, question.draft_tokens)
+    return 0 if drafts_more(now, question.known_good_drafts) else question.known_good
 
 
 def narrow(ledger: Ledger) -> ProbeSpec | None:

@@ -6,13 +6,13 @@ what came of it can be looked up by either.
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
-from fuzzer.model import Role
-from fuzzer.plans.tally import Tally
+from fuzzer.model import Role, Side
+from fuzzer.plans.tally import Tally, died_among_others
 
 if TYPE_CHECKING:
-    from fuzzer.model import Side
     from fuzzer.observation import Observation
     from fuzzer.plans.offsets import Offsets
 
@@ -28,6 +28,7 @@ class Points:
         self._asked: dict[Point, Tally] = {}
         self.scanned: dict[int, Tally] = {}  # what a scan showed, which the line knows nothing of
         self._asked_by_scan: dict[int, Tally] = {}
+        self._among_others: dict[Point, list[Tally]] = {}  # where a death among requests of others came
 
     def add(self, seen: Observation, side: Side) -> None:
         """File one more observation that is evidence."""
@@ -35,8 +36,22 @@ class Points:
             self.scanned.setdefault(seen.length, Tally()).add(seen, side)
             self._asked_by_scan.setdefault(seen.spec.length, Tally()).add(seen, side)
             return
-        for tallies, length in ((self.counted, seen.length), (self._asked, seen.spec.length)):
-            tallies.setdefault((length, seen.spec.output_tokens), Tally()).add(seen, side)
+        output = seen.spec.output_tokens
+        filed = [
+            tallies.setdefault((length, output), Tally())
+            for tallies, length in ((self.counted, seen.length), (self._asked, seen.spec.length))
+        ]
+        for tally in filed:
+            tally.add(seen, side)
+        if side is Side.BAD and died_among_others(seen):
+            self._repeat((seen.length, output), filed)
+
+    def _repeat(self, point: Point, filed: list[Tally]) -> None:
+        """Whoever else was there: that deaths come at one length after the other is the engine's own doing."""
+        self._among_others.setdefault(point, []).extend(filed)
+        if len(self._among_others) > 1:
+            for tally in chain.from_iterable(self._among_others.values()):
+                tally.repeated = True
 
     def at(self, length: int, output_tokens: int) -> Tally:
         """The evidence at a point, as counted or else as asked."""

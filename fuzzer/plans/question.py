@@ -13,6 +13,7 @@ from fuzzer.search import Suspect
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from fuzzer.plans.drafting import Drafts
     from targets.base import Mode
 
 Strategy = Literal["auto", "halving"]
@@ -63,7 +64,7 @@ class BisectQuestion:
     max_time_s: float | None = None
     draft_tokens: int | None = None
     known_good: int | None = None
-    known_good_drafts: int = 0
+    known_good_drafts: Drafts = 0
     known_bad: tuple[int, ...] = ()
     attribute_axis: bool = True
     fail_on: frozenset[Outcome] = FAIL_ON_DEFAULT
@@ -76,7 +77,7 @@ class BisectQuestion:
     scan: int = 0
     fuzzed: tuple[str, ...] = ()
     fuzzed_cap: int = 0
-    fuzzed_drafts: int = 0
+    fuzzed_drafts: Drafts = 0
     axis: SearchAxis = "prompt"
     prompt_tokens: int = 64
 
@@ -176,6 +177,8 @@ class BisectQuestion:
         values = {name: value for name, value in plain.items() if name in known}
         values["fail_on"] = frozenset(Outcome(name) for name in values.get("fail_on", FAIL_ON_DEFAULT))
         values["fuzzed"] = tuple(values.get("fuzzed", ()))
-        values["known_bad"] = tuple(values.get("known_bad", ()))
+        known_bad = values.get("known_bad")  # also of runs that others recorded
+        listed = known_bad if isinstance(known_bad, list | tuple) else ()
+        values["known_bad"] = tuple(at for at in listed if isinstance(at, int))
         values["suspects"] = tuple(Suspect(*suspect) for suspect in values.get("suspects", ()))
         return cls(**values)

@@ -12,12 +12,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
-from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from fuzzer.model import ProbeSpec, Role
+from fuzzer.plans.below import asked_below, failing_below, is_failing, kills, lowest_failing, passed_below, passing
+from fuzzer.plans.grain import echo, grain, is_alone, recurring
 from fuzzer.plans.narrowing import is_closed
-from fuzzer.plans.recall import unanswered
 from fuzzer.recommend import passes_needed
 from fuzzer.search.places import places
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from fuzzer.plans.tally import Tally
 
 
+LAST_DEATHS = 2  # to be left where a cap is secured before they are risked
 MOST_ASKED = 30  # times, to tell an island that the engine lives through from strays
 
 
@@ -41,25 +42,52 @@ class Island:
 
 
 def scan(ledger: Ledger) -> ProbeSpec | None:
-    """The next place, once the edge stands; but first what an island leaves open."""
+    """The next place, once the edge stands; but first what a failure leaves open. Without `--scan`, just the grain.
+
+    What recurs leaves no cap to be found, so nothing more is asked.
+    """
     question, bounds = ledger.question, ledger.bounds
-    if not question.scan or bounds.noisy or bounds.last_good is None or not is_closed(ledger):
+    if not _is_open(ledger) or not is_closed(ledger) or recurring(ledger) is not None:
         return None
     found = islands(ledger)
-    open_yet = _settle(ledger, found) or (_measure(ledger, found[0]) or _confirm(ledger, found[0]) if found else None)
+    open_yet = _open_yet(ledger, found)
     if open_yet is not None or ledger.deaths >= question.max_deaths:
         return open_yet  # what is left open by a failure halts the run where it cannot be afforded; more places do not
-    return _next_place(ledger, min([bounds.last_good, *(one.first - 1 for one in found)]))
+    below = min([bounds.last_good or 0, *(one.first - 1 for one in found)])
+    return grain(ledger, below) or _next_place(ledger, below)
+
+
+def grain_in_time(ledger: Ledger) -> ProbeSpec | None:
+    """The grain of the ground that is covered by now, while there are deaths to spend on it: once they are spent it may
+    not be sent any more.
+    """
+    left = ledger.question.max_deaths - ledger.deaths
+    if not 0 < left <= LAST_DEATHS or not _is_open(ledger) or recurring(ledger) is not None:
+        return None
+    if failing_below(ledger):
+        return echo(ledger) or _settle(ledger, islands(ledger))
+    return grain(ledger, ledger.bounds.last_good or 0)
+
+
+def _is_open(ledger: Ledger) -> bool:
+    """Is there ground to look at? Without `--scan` an island that the search met leaves no cap above it anyway."""
+    bounds = ledger.bounds
+    return not bounds.noisy and bounds.last_good is not None and (bool(ledger.question.scan) or not ledger.islands)
+
+
+def _open_yet(ledger: Ledger, found: list[Island]) -> ProbeSpec | None:
+    """What failures leave open: of a new one first whether it recurs, of an island first how wide it is."""
+    if not found or failing_below(ledger)[0] < found[0].first:
+        return echo(ledger) or _settle(ledger, found)
+    return _settle(ledger, found) or _measure(ledger, found[0]) or echo(ledger) or _confirm(ledger, found[0])
 
 
 def islands(ledger: Ledger) -> list[Island]:
     """What the scan found, lowest first: neighbours in a row of what was asked, one of which is sure to fail."""
-    if not ledger.question.scan:
-        return []
-    asked = _asked(ledger)
-    runs = [list(run) for fails, run in groupby(asked, key=lambda item: _fails(ledger, *item)) if fails]
-    passed = {length for length, tally in asked if tally.passes and not _fails(ledger, length, tally)}
-    return [_island(run, passed) for run in runs if any(_is_sure(tally) for _, tally in run)]
+    asked, alike = asked_below(ledger), recurring(ledger) or ()
+    runs = [list(run) for fails, run in groupby(asked, key=lambda item: is_failing(ledger, *item)) if fails]
+    passed = {length for length, tally in asked if tally.passes and not is_failing(ledger, length, tally)}
+    return [_island(run, passed) for run in runs if any(length in alike or _is_sure(tally) for length, tally in run)]
 
 
 def scanned(ledger: Ledger) -> tuple[int, int]:
@@ -69,41 +97,16 @@ def scanned(ledger: Ledger) -> tuple[int, int]:
     return sum(bool(ledger.at_place(length).passes) for length in wanted), len(wanted)
 
 
-def lowest_failing(ledger: Ledger) -> int | None:
-    """The shortest prompt that killed in an earlier run, or that a scan knows to have failed, be it but once, and not
-    to be outweighed; None: none is.
-    """
-    failing = unanswered(ledger)[:1]
-    if ledger.question.scan:
-        failing += [length for length, tally in _asked(ledger) if _fails(ledger, length, tally)][:1]
-    return min(failing, default=None)
-
-
 def firm_ground(ledger: Ledger) -> ProbeSpec | None:
     """Once the deaths are spent: the longest prompt that passed below what fails, until its passes bear the claim."""
     failing = lowest_failing(ledger)
-    if failing is None or ledger.deaths < ledger.question.max_deaths:
+    if failing is None or ledger.deaths < ledger.question.max_deaths or not is_alone(ledger, failing):
         return None
     length = passed_below(ledger, failing)
-    if length is None or length <= ledger.question.baseline or ledger.is_sound(_passed(ledger, failing)[length]):
+    if length is None or length <= ledger.question.baseline or ledger.is_sound(passing(ledger, failing)[length]):
         return None
     reason = f"no death is left for {failing}, which failed: does what passed below it bear a claim?"
     return ledger.question.spec(length, Role.SCAN, reason)
-
-
-def ground_below(ledger: Ledger, failing: int) -> int | None:
-    """The longest prompt below it whose passes bear the claim. The short one bears none that anybody could use."""
-    sound = (at for at, tally in _passed(ledger, failing).items() if ledger.is_sound(tally))
-    return max((at for at in sound if at > ledger.question.baseline), default=None)
-
-
-def passed_below(ledger: Ledger, failing: int) -> int | None:
-    """The longest prompt below it that passed."""
-    return max(_passed(ledger, failing), default=None)
-
-
-def _passed(ledger: Ledger, below: int) -> dict[int, Tally]:
-    return {length: tally for length, tally in _asked(ledger) if length < below and tally.passes}
 
 
 def _settle(ledger: Ledger, found: list[Island]) -> ProbeSpec | None:
@@ -111,9 +114,9 @@ def _settle(ledger: Ledger, found: list[Island]) -> ProbeSpec | None:
 
     Beside an island once is enough, so that its width costs half the deaths.
     """
-    for length, tally in _asked(ledger):
+    for length, tally in asked_below(ledger):
         is_known = any(island.first <= length <= island.last for island in found)
-        if _fails(ledger, length, tally) and not is_known and not _is_sure(tally):
+        if is_failing(ledger, length, tally) and not is_known and not _is_sure(tally):
             seen = f"failures {len(tally.all_failures)}, passes {len(tally.passes)}"
             reason = f"it failed before ({seen}): an island, or a stray?"
             return ledger.question.spec(length, Role.SCAN, reason)
@@ -122,9 +125,9 @@ def _settle(ledger: Ledger, found: list[Island]) -> ProbeSpec | None:
 
 def _measure(ledger: Ledger, island: Island) -> ProbeSpec | None:
     """Where it begins and ends: away from it by its own width, then halfway between what passes and what fails."""
-    asked = _asked(ledger)
+    asked = asked_below(ledger)
     width = island.last - island.first + 1
-    ends = [length for length, tally in asked if not _fails(ledger, length, tally)]
+    ends = [length for length, tally in asked if not is_failing(ledger, length, tally)]
     below = max((length for length in ends if length < island.first), default=0)
     above = min((length for length in ends if length > island.last), default=ledger.bounds.last_good or island.last + 1)
     for passes, fails, side in ((below, island.first, -1), (above, island.last, 1)):
@@ -169,31 +172,10 @@ def _places(
     return tuple((place.length, place.what) for part in found for place in part)
 
 
-def _asked(ledger: Ledger) -> list[tuple[int, Tally]]:
-    """All that is known of lengths up to the edge, the search's own among it, shortest first."""
-    top = ledger.bounds.last_good or 0
-    met = ledger.islands if ledger.question.scan else ()
-    known = {length: tally for length, tally in ledger.line() if tally.passes or length in met}
-    for length, tally in ledger.points.scanned.items():
-        known[length] = known[length].with_all(tally) if length in known else tally
-    return sorted(((length, tally) for length, tally in known.items() if length <= top), key=itemgetter(0))
-
-
-def _fails(ledger: Ledger, length: int, tally: Tally) -> bool:
-    """Is a failure known, and not outweighed? On the line also longer prompts' passes do that, but for deaths."""
-    if not tally.all_failures or ledger.is_sound(tally):
-        return False
-    return _kills(tally) or length in ledger.points.scanned or length in ledger.islands
-
-
-def _kills(tally: Tally) -> bool:
-    return any(seen.toll for seen in tally.all_failures)
-
-
 def _is_sure(tally: Tally) -> bool:
     """Did it fail often enough to be an island, should its passes not outweigh that?"""
     failed, passed = len(tally.failures), len(tally.passes)
-    if _kills(tally):
+    if kills(tally):
         return failed > 1
     return failed > max(passed, 1) + 1 or failed + passed >= MOST_ASKED
 

@@ -10,11 +10,12 @@ from fuzzer.observation import Observation
 
 @dataclass(slots=True)
 class Tally:
-    """All evidence at one point."""
+    """All evidence at one point. `repeated`: a death among requests of others came at another point too."""
 
     passes: list[Observation] = field(default_factory=list)
     refusals: list[Observation] = field(default_factory=list)
     all_failures: list[Observation] = field(default_factory=list)
+    repeated: bool = False
 
     def add(self, seen: Observation, side: Side) -> None:
         """Count one more observation on its side."""
@@ -34,15 +35,16 @@ class Tally:
             [*self.passes, *other.passes],
             [*self.refusals, *other.refusals],
             [*self.all_failures, *other.all_failures],
+            self.repeated or other.repeated,
         )
 
     @property
     def failures(self) -> list[Observation]:
         """The failures that count: a contended one, and an answer that a model may have had no words for, only if
-        another failure repeats it.
+        another failure repeats it; a contended death, wherever that one was.
         """
         lone = len(self.all_failures) == 1 and may_be_chance(self.all_failures[0])
-        return [] if lone else self.all_failures
+        return [] if lone and not self.repeated else self.all_failures
 
     @property
     def is_doubtful(self) -> bool:
@@ -52,6 +54,11 @@ class Tally:
     @property
     def is_bad(self) -> bool:
         return bool(self.failures or self.refusals)
+
+
+def died_among_others(seen: Observation) -> bool:
+    """Did it die, or was it wedged, while others were served? Of two such, at any lengths, neither is chance."""
+    return seen.contended and seen.ended_a_life
 
 
 def may_be_chance(seen: Observation) -> bool:

@@ -15,6 +15,7 @@ from fuzzer.model import Outcome, ProbeSpec, Role, Side, side_of
 from fuzzer.plans.answers import Answers
 from fuzzer.plans.assumed import MONOTONE, not_tried
 from fuzzer.plans.axis import left_for_drafts
+from fuzzer.plans.confirm import passes_to_bear
 from fuzzer.plans.tally import Tally
 from fuzzer.plans.terms import companions_of
 from fuzzer.recommend import cap_below
@@ -132,13 +133,20 @@ def _corners(ledger: Ledger, cap: int | None, output_tokens: int) -> list[tuple[
 
 
 def _unknown(ledger: Ledger, cap: int | None, output_tokens: int) -> list[tuple[int, int]]:
-    """Corners that did not pass yet, or not often enough for what failed there."""
-    good = {point for point, tally in _tallies(ledger).items() if _is_good(ledger, tally)}
-    return [point for point in _corners(ledger, cap, output_tokens) if point not in good]
+    """Corners that did not pass yet, or not often enough for what failed there. Long prompts are on no line that was
+    walked: the longest that leaves room for a whole output takes the passes of a last_good.
+    """
+    tallies = _tallies(ledger)
+    whole = (cap or 0) - output_tokens, output_tokens
+    return [
+        point
+        for point in _corners(ledger, cap, output_tokens)
+        if not _is_good(ledger, tallies.get(point, Tally()), passes_to_bear(ledger) if point == whole else 1)
+    ]
 
 
-def _is_good(ledger: Ledger, tally: Tally) -> bool:
-    return bool(tally.passes) and (not tally.all_failures or ledger.is_sound(tally))
+def _is_good(ledger: Ledger, tally: Tally, passes: int) -> bool:
+    return len(tally.passes) >= passes and (not tally.all_failures or ledger.is_sound(tally))
 
 
 def _failed(ledger: Ledger) -> list[Observation]:

@@ -32,15 +32,16 @@ Result = Literal["ok", "failed", "open", "noted"]
 
 
 class Deadly(NamedTuple):
-    """A length, in tokens, that killed this very build in an earlier run, and how it was sent."""
+    """A length, in tokens, that killed this very build in an earlier `run`, and how it was sent."""
 
     length: int
     mode: Mode
     stream: bool
+    run: str = ""
 
     @classmethod
-    def of(cls, seen: Observation) -> Deadly:
-        return cls(seen.length, seen.spec.mode, seen.spec.stream)
+    def of(cls, seen: Observation, run: str = "") -> Deadly:
+        return cls(seen.length, seen.spec.mode, seen.spec.stream, run)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +62,7 @@ class VerifyQuestion(Terms):
     known_bad: tuple[Deadly, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "known_bad", tuple(Deadly(*one) for one in self.known_bad))  # JSON has lists
+        object.__setattr__(self, "known_bad", tuple(_deadly(self.known_bad)))
         if self.cap <= self.output_tokens + SHORT:
             raise ValueError(f"a cap of {self.cap} leaves no room for {self.output_tokens} output tokens")
 
@@ -79,6 +80,13 @@ class VerifyQuestion(Terms):
         """The lengths above the cap, nearest first."""
         known = (self.cap + 1, self.first_bad or 0, self.far)
         return tuple(sorted({length for length in known if length > self.cap}))
+
+
+def _deadly(known: object) -> Iterator[Deadly]:
+    """Each as one: JSON has lists, and a record of others may have anything."""
+    for one in known if isinstance(known, list | tuple) else ():
+        if isinstance(one, list | tuple) and len(one) == len(Deadly._fields) and isinstance(one[0], int):
+            yield Deadly(*one)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +144,7 @@ def items(question: VerifyQuestion, answers: Answers) -> Iterator[Item]:
 
 def _again(question: VerifyQuestion, mode: Mode) -> Iterator[Item]:
     """What the cap admits, and killed this build before: where it still does, nothing else need be sent."""
-    for length, sent_as, stream in question.known_bad:
+    for length, sent_as, stream, _ in question.known_bad:
         if sent_as == mode:
             output = min(question.output_tokens, max(1, question.cap - question.reserved - length))
             spec = question.spec(
@@ -180,7 +188,7 @@ def _next_item(question: VerifyQuestion, answers: Answers) -> ProbeSpec | Findin
             kind = FindingKind(answer.outcome.value) if bad else FindingKind.INCONCLUSIVE
             return _finding(question, answers, kind, f"{item.name}: {words}", failed=answer if bad else None)
     reason = f"all that {question.cap} admits passes, and what is longer is refused cleanly"
-    if (died := answers.died_in_doubt()) is not None:
+    if (died := answers.died_in_doubt(fewest=1)) is not None:
         return _finding(question, answers, FindingKind.INCONCLUSIVE, f"{reason}; but {died}", halt=Halt.NOT_LENGTH)
     return _finding(question, answers, FindingKind.CLEAN_LIMIT, reason)
 

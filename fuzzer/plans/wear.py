@@ -13,9 +13,6 @@ from fuzzer.finding import Halt
 from fuzzer.model import Outcome, ProbeSpec, Role
 from fuzzer.observation import Observation
 from fuzzer.plans.ages import (
-    CLOCKS,
-    COUNTED,
-    QUIET,
     SAME_AGE,
     Life,
     age_of_all,
@@ -24,6 +21,7 @@ from fuzzer.plans.ages import (
     seconds_of,
     since_death,
 )
+from fuzzer.plans.alike import ENOUGH_LIVES, MANY_LIVES, ages_alike, alike
 from fuzzer.plans.conclusion import inconclusive
 
 if TYPE_CHECKING:
@@ -31,9 +29,8 @@ if TYPE_CHECKING:
     from fuzzer.plans.ledger import Ledger
     from fuzzer.plans.tally import Tally
 
-ENOUGH_LIVES = 2  # whole ones
-MANY_LIVES = 3  # so many that are alike: then it matters no more how old the life became that we met
 SHORT_LIFE = 12  # requests: of a longer life the search itself soon asks enough
+LONGEST_LIFE = 100  # nobody asks one life for more than so many to see it outlive the others
 LONGEST_NAP_S = 120.0
 MANY_DEATHS = 6
 SORTED = 1_000  # so many orders there must be of as many deaths and passes, of which one alone has come
@@ -50,31 +47,29 @@ def worn(ledger: Ledger) -> str | None:
     """
     lives = ledger.lives
     if len(_deaths(ledger.at(ledger.question.baseline))) >= ENOUGH_LIVES:
-        return _alike(lives[1:], ended_of(lives))
-    if sum(_surprise(tally) for _, tally in ledger.line()) < SURE:
+        return ages_alike(lives[1:], ended_of(lives))
+    if not _is_surprising(ledger):
         return None
     below = [_but_for_the_edge(life, ledger.bounds.high) for life in lives]
-    told = _alike(lives, ended_of(lives))
-    return told if told or len(ended_of(below)) < MANY_LIVES else _alike(below, ended_of(below))
+    told = ages_alike(lives, ended_of(lives))
+    return told if told or len(ended_of(below)) < MANY_LIVES else ages_alike(below, ended_of(below))
+
+
+def ended_alike(ledger: Ledger) -> str | None:
+    """A sentence: after what all lives ended but the one that we met. None where length and chance may do.
+
+    So few lives fit more than one such law, and others are told sooner, and better, by what comes before this.
+    """
+    if sum(life.ended for life in ledger.lives) < MANY_DEATHS or not _is_surprising(ledger):
+        return None
+    found = alike(ledger.lives)
+    return None if found is None else found.why
 
 
 def _but_for_the_edge(life: Life, high: int) -> Life:
     """The life as far as its last probe did not come to the edge: what it died of there tells nothing of its age."""
     is_of_the_edge = life.ended and not life.idle and life.probes[-1].length >= high
     return replace(life, probes=life.probes[:-1], ended=False) if is_of_the_edge else life
-
-
-def _alike(lives: list[Life], ended: list[Life]) -> str | None:
-    """A sentence. What is not counted has slack, and the steps of a search make two lives as long by themselves."""
-    if len(ended) < ENOUGH_LIVES:
-        return None
-    clocks = QUIET if any(life.is_answered for life in ended) else CLOCKS  # of a canary, or of itself
-    if any(life.has_hung for life in ended):  # we waited for it to the deadline, and that is no age of its own
-        clocks = tuple(clock for clock in clocks if clock[0] in COUNTED)
-    ages = {clock: f"{age:.0f} {unit}" for clock, unit in clocks if (age := age_of_all(lives, clock)) is not None}
-    if not ages or (len(ended) < MANY_LIVES and ages.keys().isdisjoint(COUNTED)):
-        return None
-    return f"each of {len(ended)} lives of the engine ended after about {' or '.join(ages.values())}"
 
 
 def kills_the_old(ledger: Ledger) -> str | None:
@@ -138,6 +133,19 @@ def live_as_long(ledger: Ledger) -> ProbeSpec | Finding | None:
     return question.spec(question.baseline, Role.CONFIRM_GOOD, reason)
 
 
+def outlive_others(ledger: Ledger) -> ProbeSpec | Finding | None:
+    """last_good again, where all whole lives ended alike and an edge would explain that too: until one outlives them.
+
+    Nothing is claimed before that, so that a cap is not the luck of lives that were too young to end.
+    """
+    found, good = alike(ledger.lives), ledger.bounds.last_good
+    if found is None or good is None or good <= found.above:
+        return None
+    if len(ledger.lives[-1].probes) >= LONGEST_LIFE:
+        return inconclusive(ledger, Halt.NOT_LENGTH, found.why)
+    return ledger.question.spec(good, Role.CONFIRM_GOOD, f"{found.why}: does it, of what passes?")
+
+
 def _ends_where_all_passes(ledger: Ledger, lives: list[Life]) -> str | None:
     """A sentence: at which ages lives ended that were asked again and again for a length that passes.
 
@@ -161,6 +169,11 @@ def _is_idler(life: Life, ledger: Ledger) -> bool:
 
 def _deaths(tally: Tally) -> list[Observation]:
     return [seen for seen in tally.failures if seen.ended_a_life]
+
+
+def _is_surprising(ledger: Ledger) -> bool:
+    """Do lengths pass and kill so often that chance will not do?"""
+    return sum(_surprise(tally) for _, tally in ledger.line()) >= SURE
 
 
 def _surprise(tally: Tally) -> float:

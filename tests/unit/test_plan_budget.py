@@ -87,7 +87,8 @@ def test_a_revival_counts_for_the_time() -> None:
     played = run(World(prompt_above(20_000), revival_s=1_800), max_time_s=60)
     first = next(at for at, seen in enumerate(played.log) if seen.deaths)
     assert played.finding.halt is Halt.TIME
-    assert [seen.spec.role for seen in played.log[first + 1 :]] == [Role.CORNER]
+    assert played.log[first + 1 :] == []
+    assert played.finding.cap is not None, "its corner was asked while there was time"
 
 
 # --- caps ---

@@ -62,9 +62,11 @@ class Restarted(Late):
 def test_a_death_before_one_that_died_by_itself_takes_the_pass_away_too(max_deaths: int, later: int) -> None:
     restarted = Restarted(20_000, World(prompt_above(later)))
     finding = play(bisect(replace(QUESTION, max_deaths=max_deaths)), restarted.answer).finding
-    assert finding.cap is not None
-    assert finding.cap <= 20_000
+    if finding.cap is None:  # what is left passed but once, and so did what died a while after its answer
+        assert "times after an answer (of 20" in finding.reason
+    assert (finding.cap or 0) <= 20_000
     assert max_deaths < 30 or (finding.kind, finding.last_good) == (FindingKind.DEATH, 20_000)
+    assert max_deaths < 30 or finding.cap is not None
 
 
 def _seen(spec: ProbeSpec, seq: int, **more: object) -> Observation:

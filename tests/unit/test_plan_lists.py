@@ -100,7 +100,13 @@ def is_well(name: str, found: Played) -> bool:
 @pytest.mark.parametrize("outcome", [Outcome.ERROR, Outcome.HANG, Outcome.DEATH])
 @pytest.mark.parametrize("name", LISTS)
 def test_one_failure_beside_neighbours_is_asked_again_and_is_no_finding(name: str, outcome: Outcome) -> None:
-    assert is_well(name, played(name, Neighbours(1, outcome)))
+    found = played(name, Neighbours(1, outcome))
+    if (name, outcome) == ("verify", Outcome.DEATH):  # a gate does not call it a neighbour's
+        finding = found.finding
+        assert (finding.kind, finding.halt, finding.cap) == (FindingKind.INCONCLUSIVE, Halt.NOT_LENGTH, None)
+        assert re.search(r"the engine died once at \d+ prompt tokens, among requests of others", finding.reason)
+    else:
+        assert is_well(name, found)
 
 
 @pytest.mark.parametrize("name", LISTS)
@@ -125,8 +131,8 @@ def test_a_death_beside_neighbours_is_not_asked_for_again_past_the_budget(name: 
 
 @pytest.mark.parametrize("name", LISTS)
 def test_what_did_not_repeat_is_told(name: str) -> None:
-    told = played(name, Neighbours(1, Outcome.DEATH)).finding.assumes
-    assert any("ended once in death, among requests of others, and passed when" in words for words in told)
+    told = played(name, Neighbours(1, Outcome.HANG)).finding.assumes
+    assert any("ended once in hang, among requests of others, and passed when" in words for words in told)
     assert not any("ended once" in words for words in played(name, Neighbours(0)).finding.assumes)
 
 

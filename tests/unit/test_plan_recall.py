@@ -9,6 +9,7 @@ import pytest
 from fuzzer.finding import FindingKind, Halt
 from fuzzer.model import Outcome
 from fuzzer.plans.bisect import BisectQuestion, bisect
+from fuzzer.plans.verify import VerifyQuestion
 from tests.unit.worlds import Played, Rule, World, any_of, play, prompt_above, window
 
 ISLAND = 32_768
@@ -40,6 +41,15 @@ def test_one_death_tells_that_it_still_kills() -> None:
     run = played(WITH_ISLAND, ISLAND, EDGE)
     assert asked_of(run, ISLAND) == 1
     assert run.deaths == before.deaths + 1
+
+
+def test_what_kills_again_is_not_called_open_or_outweighed() -> None:
+    run = played(window(ISLAND, ISLAND), ISLAND, hi=131_072)
+    assert (run.finding.cap, asked_of(run, ISLAND)) == (None, 1)
+    assert f"{ISLAND} killed this build in an earlier run, fails now as well" in run.finding.reason
+    assert not any(f"{ISLAND} failed" in said for said in run.finding.assumes)
+    spent = played(window(ISLAND, ISLAND), ISLAND, hi=131_072, max_deaths=0)
+    assert asked_of(spent, ISLAND) == 0
 
 
 def test_an_engine_that_was_mended_is_not_capped_for_ever() -> None:
@@ -76,3 +86,11 @@ def test_a_failure_that_the_engine_lives_through_now_is_one_too() -> None:
 def test_the_record_is_part_of_the_question() -> None:
     question = BisectQuestion(lo=1, hi=9, known_bad=(4, 7))
     assert BisectQuestion.from_json(json.loads(json.dumps(question.to_json()))) == question
+
+
+@pytest.mark.parametrize("known_bad", [5, None, "abc", ["a"], [None], [[1]], [["a", "ids", True, ""]], [{"a": 1}]])
+def test_a_record_of_others_that_names_no_lengths_names_none(known_bad: object) -> None:
+    question = BisectQuestion(lo=40_000, hi=60_000).to_json() | {"known_bad": known_bad}
+    assert BisectQuestion.from_json(question).known_bad == ()
+    gate = VerifyQuestion(cap=50_000, first_bad=None, far=100_000).to_json() | {"known_bad": known_bad}
+    assert VerifyQuestion.from_json(gate).known_bad == ()

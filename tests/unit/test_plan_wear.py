@@ -13,9 +13,9 @@ from fuzzer.finding import FindingKind, Halt
 from fuzzer.model import Outcome, ProbeSpec, Role
 from fuzzer.observation import Observation
 from fuzzer.plans.ages import Life, ended_of
+from fuzzer.plans.alike import ages_alike
 from fuzzer.plans.bisect import BisectQuestion, bisect, next_step
 from fuzzer.plans.ledger import Ledger
-from fuzzer.plans.wear import _alike
 from tests.unit.worlds import Played, Request, Rule, World, any_of, flaky_above, play, prompt_above, wears_out
 
 LO, HI, SHORT = 244_689, 300_000, 64
@@ -393,8 +393,8 @@ def test_two_lives_that_took_as_long_by_the_clock_alone_are_no_wear() -> None:
         for at, probes in enumerate(_lives_as_long(count))
     ]
     two, three = lives[:3], lives[3:]
-    assert _alike(two, ended_of(two)) is None
-    told = _alike(three, ended_of(three))
+    assert ages_alike(two, ended_of(two)) is None
+    told = ages_alike(three, ended_of(three))
     assert told is not None
     assert "3 lives of the engine ended after about 4 s" in told
 
