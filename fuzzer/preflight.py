@@ -22,13 +22,15 @@ SAMPLES = 8
 @dataclass(frozen=True, slots=True)
 class Company:
     """What the sampling showed: `replicas` processes behind the URL, the sign of other traffic, if any, and the tokens
-    that the KV cache holds, and those of a block of it, where the engine tells.
+    that the KV cache holds, and those of a block of it, where the engine tells. `drafts`: are drafts counted, and be
+    it none? None: nothing of the one engine is.
     """
 
     replicas: int
     traffic: str | None = None
     kv_tokens: int | None = None
     block_size: int | None = None
+    drafts: bool | None = None
 
 
 async def company(target: Target, *, seconds: float = SAMPLE_S, samples: int = SAMPLES) -> Company:
@@ -56,10 +58,12 @@ def read(seen: list[Scrape]) -> Company:
         return Company(len(processes), kv_tokens=pool, block_size=block)
     if any(restarted(early, late) for early, late in pairwise(seen)):
         return Company(2)  # counters that go to and fro are those of several processes
+    drafts = any(one.draft is not None for one in seen) if any(one.work for one in seen) else None
     busiest = max(((one.running or 0) + (one.waiting or 0) for one in seen), default=0)
     if busiest > 0:
-        return Company(1, f"{busiest:g} other requests are in the engine", pool, block)
+        return Company(1, f"{busiest:g} other requests are in the engine", pool, block, drafts)
     finished = [one.finished for one in seen if one.finished is not None]
     if finished and finished[-1] > finished[0]:
-        return Company(1, f"{finished[-1] - finished[0]:g} other requests finished while we looked", pool, block)
-    return Company(1, kv_tokens=pool, block_size=block)
+        others = f"{finished[-1] - finished[0]:g} other requests finished while we looked"
+        return Company(1, others, pool, block, drafts)
+    return Company(1, kv_tokens=pool, block_size=block, drafts=drafts)

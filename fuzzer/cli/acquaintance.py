@@ -34,16 +34,14 @@ def known_again(survey: Survey, record: RunRecord) -> Survey:
     return now
 
 
-def require_same_drafter(
-    record: RunRecord, seen: Sequence[Observation], now: Scrape | None, *, was_measured: bool
-) -> None:
+def require_same_drafter(record: RunRecord, measured: Sequence[Observation], now: Scrape | None) -> None:
     """Raises AnotherEngine where a drafter was switched on, or off, since these were seen: what it moves is the edge.
 
-    `was_measured`: the metrics of the engine were read then.
+    `measured`: those before which the metrics of the engine were read. A router's count no work, and tell of none.
     """
-    if not was_measured or record.engine not in COUNT_DRAFTS or now is None or not now.monotone:
+    if record.engine not in COUNT_DRAFTS or now is None or not now.work:
         return
-    passed = [one for one in seen if one.outcome in WELL and not one.uncounted]
+    passed = [one for one in measured if one.outcome in WELL and not one.uncounted]
     had, has = any(one.draft is not None for one in passed), now.draft is not None
     if passed and had is not has:
         on = {True: "on", False: "off"}

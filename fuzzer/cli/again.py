@@ -35,7 +35,7 @@ ctxfuzz replay 3f2a:17 --url http://localhost:8000 --dry-run
     type=values.count,
     default="1",
     show_default=True,
-    help="0: send it only if the engine lived through it then.",
+    help="0: send it only if the engine lived through it then, and no run saw as few tokens kill it.",
 )
 @COMMANDS_AGAIN
 @option("Limits", "--dry-run", is_flag=True, help="Make the request again, compare it, and send nothing.")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from fuzzer.cli import attribution, memory, opening, questions, session
+from fuzzer.cli import attribution, memory, opening, questions, session, sparing
 from fuzzer.errors import UsageFault
 from fuzzer.measure import sameness
 from fuzzer.model import Role
@@ -89,6 +89,7 @@ async def ask_control(
     with attribution.unasked_told(name, listeners):
         flags = attribution.there(opened.flags, url)
         async with opening.opened(flags, pace=opened.pace, sample_s=sample_s) as there:
+            sparing.spare(there, max(answered.lengths))
             asked = questions.Asked("same", replace(answered, limit=there.survey.limit))
             await there.run("control", asked, listeners, stop, plan="same", notes=notes)
 

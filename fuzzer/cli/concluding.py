@@ -55,7 +55,7 @@ def _finding(flags: CommonFlags, result: Result, require: int | None, next_: Seq
         results.emit_json(finding_object(run, finding, seen, elapsed_s) | extra)
     else:
         shown = summary(Facts(run, finding, seen, elapsed_s, str(flags.db), attributed))
-        results.emit_summary(replace(shown, commands=tuple(next_) or shown.commands))
+        results.emit_summary(replace(shown, commands=tuple(next_) or shown.commands), whole=flags.verbose)
     return exit_of(finding, require)
 
 
@@ -66,7 +66,7 @@ def _sweep(flags: CommonFlags, result: Result) -> Exit:
     else:
         emit(sweep_report.table(seen))
         shown = summary(Facts(run, finding, seen, result.elapsed_s, str(flags.db)))
-        results.emit_summary(shown)
+        results.emit_summary(shown, whole=flags.verbose)
     return exit_of(finding)
 
 
@@ -76,7 +76,7 @@ def _fuzz(flags: CommonFlags, result: Result) -> Exit:
     if flags.json:
         results.emit_json(fuzz_report.fuzz_object(run, finding, seen, elapsed_s, str(flags.db)))
     else:
-        results.emit_summary(summary(Facts(run, finding, seen, elapsed_s, str(flags.db))))
+        results.emit_summary(summary(Facts(run, finding, seen, elapsed_s, str(flags.db))), whole=flags.verbose)
         for one in finding.reproducers:
             emit(fuzz_report.script(run, one, seen, str(flags.db)))
     return Exit.BAD_NEWS if finding.reproducers else exit_of(finding)
@@ -90,7 +90,7 @@ def _speed(flags: CommonFlags, result: Result) -> Exit:
         results.emit_json(speed_report.speed_object(run, finding, seen, result.elapsed_s, arms))
     else:
         emit(speed_report.as_text(arms))
-        results.emit_summary(summary(Facts(run, finding, seen, result.elapsed_s, str(flags.db))))
+        results.emit_summary(summary(Facts(run, finding, seen, result.elapsed_s, str(flags.db))), whole=flags.verbose)
     return exit_of(finding)
 
 
@@ -107,7 +107,7 @@ def _same(flags: CommonFlags, result: Result) -> Exit:
         )
     else:
         emit(same_report.same_text(told))
-        results.emit_summary(summary(Facts(run, finding, seen, result.elapsed_s, str(flags.db))))
+        results.emit_summary(summary(Facts(run, finding, seen, result.elapsed_s, str(flags.db))), whole=flags.verbose)
     if finding.halt is not None:
         return BY_HALT[finding.halt]
     if finding.first_bad is not None and attribution.CONTROL_OF not in run.record.settings:

@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Any, Never
 import anyio
 import click
 
-from fuzzer.cli import attribution, comparing, concluding, measuring, memory, opening, questions, results, session
+from fuzzer.cli import (
+    attribution,
+    comparing,
+    concluding,
+    measuring,
+    memory,
+    opening,
+    questions,
+    results,
+    session,
+    sparing,
+)
 from fuzzer.cli.bracketing import Bracketing
 from fuzzer.cli.common import CommonFlags, names_of
 from fuzzer.cli.exits import Exit
@@ -98,6 +109,8 @@ def listed(
 
     async def drive(opened: session.Session, listeners: Listeners, stop: anyio.Event) -> Ending:
         asked = question(opened)
+        for text in sparing.asked_again(asked):
+            tell(listeners, Note(text))
         if flags.dry_run:
             return Ahead(Forecast(asked.most_probes, min(asked.most_deaths, 1), None), asked.most_deaths)
         return await opened.run(command, questions.Asked(command, asked), listeners, stop, notes=notes)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from fuzzer.cli.common import HEADER_NAMES, names_of
-from fuzzer.cli.deadly import deadly, deed, kills, unsettled
+from fuzzer.cli.deadly import deed, kills, unsettled
+from fuzzer.cli.past import drafts, has_drafter, is_of_here, past
 from fuzzer.cli.secrecy import hidden
-from fuzzer.cli.sparing import contradicted, drafts, is_of_here, past
+from fuzzer.cli.sparing import killed, last_that_holds
 from fuzzer.events import Note
 from fuzzer.finding import FindingKind
 from fuzzer.model import FAIL_ON_DEFAULT, Role
@@ -24,6 +24,7 @@ from fuzzer.store.masking import masked_url
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from fuzzer.cli.questions import Question
     from fuzzer.cli.session import Session
     from fuzzer.observation import Observation
     from fuzzer.store import Run
@@ -56,7 +57,8 @@ def remembered(session: Session, question: BisectQuestion) -> tuple[BisectQuesti
         answered = [run for run in everything if _is_answered(run) and is_of_here(run)]
         notes = []
         bad_from = {run.run: run.finding.first_bad for run in answered if run.finding is not None}
-        at_hi = next((one for one in failures if _tells(one.observation, question, bad_from.get(one.run))), None)
+        told = (one for one in failures if _tells(one.observation, question, bad_from.get(one.run)))
+        at_hi = next((one for one in told if not _was_switched_off(session, history, one.run)), None)
         if at_hi is not None and not question.trust_hi:
             outcome = at_hi.observation.outcome
             notes.append(
@@ -66,8 +68,8 @@ def remembered(session: Session, question: BisectQuestion) -> tuple[BisectQuesti
         lowest = min((one.observation.length for one in known if kills(one.observation)), default=math.inf)
         alike = (run for run in answered if _alike(run, route, model, version, question))
         passed = [(length, run) for run in alike if (length := _passed(run)) is not None and length < lowest]
-        question = _with_ground(question, history, passed)
-        before = unsettled(question, deadly(known, everything, partial(drafts, history)), everything)
+        question = _with_ground(question, history, passed, drafts_now=has_drafter(session))
+        before = unsettled(question, killed(history, url, model, version), everything)
         trusted = question.hi if question.trust_hi else None
         lengths = (one.observation.length for one in before)
         question = replace(question, known_bad=tuple(length for length in lengths if length != trusted))
@@ -76,9 +78,18 @@ def remembered(session: Session, question: BisectQuestion) -> tuple[BisectQuesti
         return _with_fuzzed(question, history, [run for run in sampled if is_of_here(run)]), notes
 
 
+def with_deaths(question: Question, since: Sequence[Failure]) -> tuple[Question, list[Note]]:
+    """The question of a bisect that goes on, with what other runs saw kill since it began, and what is to be said."""
+    if not isinstance(question, BisectQuestion):
+        return question, []
+    new = {one.observation.length: one for one in since if one.observation.length <= question.top}
+    known_bad = tuple(sorted({*question.known_bad, *new}))
+    return replace(question, known_bad=known_bad), [_told(one) for one in new.values()]
+
+
 def last_cap(session: Session) -> int | None:
     """The cap that was last recommended for this target, model and version; None where there was none. What the record
-    speaks against is no cap.
+    speaks against is no cap, nor what was found without a drafter where there is one now.
 
     Raises StoreError where its run is not as it was written.
     """
@@ -88,7 +99,8 @@ def last_cap(session: Session) -> int | None:
             return None
         capped = (run for run in history.runs() if run.finding is not None and run.finding.cap is not None)
         of_this = [run for run in capped if _target_of(run) == now and is_of_here(run)]
-        last = next((run for run in of_this if contradicted(history, run) is None), None)
+        drafting = (run for run in of_this if not (has_drafter(session) and drafts(history, run) == 0))
+        last = last_that_holds(history, drafting)
         found = None if last is None else history.trusted(last.run).finding
         return None if found is None else found.cap
 
@@ -114,9 +126,18 @@ def _passed(run: Run) -> int | None:
     return None if run.finding is None else run.finding.verified_up_to
 
 
-def _with_ground(question: BisectQuestion, history: History, passed: Iterable[tuple[int, Run]]) -> BisectQuestion:
+def _was_switched_off(session: Session, history: History, run: str) -> bool:
+    """Has the engine no drafter any more that it had in that run? What failed with it may pass now."""
+    return has_drafter(session) is False and drafts(history, history.get(run)) != 0
+
+
+def _with_ground(
+    question: BisectQuestion, history: History, passed: Iterable[tuple[int, Run]], *, drafts_now: bool | None
+) -> BisectQuestion:
     """The question with the longest that passed, of those whose engine drafted most at once: more drafts die sooner."""
-    most, ground = max(((drafts(history, run), length) for length, run in passed), default=(0, None))
+    grounds = [(drafts(history, run), length) for length, run in passed]
+    known = [(most, length) for most, length in grounds if most != 0 or not drafts_now]
+    most, ground = max(known, key=lambda one: (math.inf if one[0] is None else one[0], one[1]), default=(0, None))
     return replace(question, known_good=ground, known_good_drafts=most)
 
 

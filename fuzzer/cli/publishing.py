@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 from fuzzer.cli import attribution, measuring, telling
 from fuzzer.cli.auditing import write
 from fuzzer.cli.deadly import is_one_place
-from fuzzer.cli.sparing import contradicted
+from fuzzer.cli.past import drafts
+from fuzzer.cli.sparing import last_that_holds
 from fuzzer.errors import UsageFault
+from fuzzer.plans.drafting import drafts_more
 from fuzzer.report.dossier import Dossier
 from fuzzer.report.run import show_object
 from fuzzer.report.speed import PLAN
@@ -50,10 +52,14 @@ def gathered(history: History, name: str, db: Path) -> Dossier:
 
 
 def _last_cap(history: History, run: Run) -> int | None:
-    """The cap last recommended for the very build that this run was made against, and nothing speaks against it."""
+    """The cap last recommended for the very build that this run was made against: nothing speaks against it, and its
+    engine drafted no less.
+    """
     of_build = (one for one in history.runs() if _build(one) == _build(run) and is_one_place(one, run))
     capped = (one for one in of_build if one.finding is not None and one.finding.cap is not None)
-    last = next((one for one in capped if contradicted(history, one) is None), None)
+    drafted = drafts(history, run)
+    drafting = (one for one in capped if not drafts_more(drafted, drafts(history, one)))
+    last = last_that_holds(history, drafting)
     return None if last is None or last.finding is None else last.finding.cap
 
 

@@ -169,7 +169,7 @@ def to_fuzz(session: Session, cap: int | None, **asked: Any) -> FuzzQuestion:  #
     flags = session.flags
     given = cap or memory.last_cap(session)
     if given is None:
-        raise UsageFault("Which cap? runs.db has recommended none for this target: give --cap TOKENS.")
+        raise UsageFault("Which cap? runs.db holds none for this target that can be relied on: give --cap TOKENS.")
     contents = SEQUENCES + (PASSAGES if _counts_texts(session) else ())
     return _of(
         FuzzQuestion,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Never
 import anyio
 import click
 
-from fuzzer.cli import conduct, opening, provenance, results, session
+from fuzzer.cli import conduct, opening, provenance, results, session, sparing
 from fuzzer.cli.common import ADDRESSES, COMMANDS, CommonFlags, flag_of, names_of, withheld
 from fuzzer.cli.exits import BY_HALT, Exit
 from fuzzer.cli.rigging import ground_of, rig_of
@@ -56,6 +56,7 @@ def replay(name: str, seq: int, db: Path, given: Mapping[str, Any]) -> Never:
         conduct.tell(listeners, Note(_told(run, was, intent), level="warning" if deadly else "info"))
         for note in missing:
             conduct.tell(listeners, note)
+        sparing.spare(opened, intent.spec.length)
         grounded = opened.on_ground_of(run)
         await _same_bytes(grounded, intent)
         if flags.dry_run:

@@ -13,11 +13,12 @@ from fuzzer.cli.watching import console, is_dumb
 from fuzzer.errors import UsageFault
 from fuzzer.plans.forecast import forecast
 from fuzzer.report import plan, probes, run, runs, summary, tables
+from fuzzer.report.brief import brief
 from fuzzer.report.next import next_commands, resume
 from fuzzer.report.words import span
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from fuzzer.observation import Observation
     from fuzzer.plans.forecast import Forecast
@@ -46,13 +47,14 @@ def emit_fault(words: str, code: int) -> None:
         say(f"Error: {unwritten}")
 
 
-def emit_summary(shown: Summary) -> None:
-    """What a run concluded."""
+def emit_summary(shown: Summary, *, whole: bool = False) -> None:
+    """What a run concluded; at a terminal only what decides, unless the `whole` was asked for."""
     if not _drawn():
         emit(summary.as_text(shown))
         return
     from fuzzer.console.panel import show_summary  # noqa: PLC0415  (rich only where it is seen)
 
+    shown = shown if whole else brief(shown)
     rows = tuple((label, hidden(text)) for label, text in shown.rows)  # before they are folded
     show_summary(console(sys.stdout), replace(shown, title=hidden(shown.title), rows=rows))
 
@@ -96,8 +98,7 @@ def emit_run(
     if as_json:
         emit_json(run.show_object(one, seen, elapsed_s, deaths, notes=notes, attribution=attribution, told=told))
         return
-    for line in run.heading(one):
-        emit(line)
+    _emit_wrapped(run.heading(one))
     if _drawn():
         from fuzzer.console.screen import probe_line  # noqa: PLC0415
 
@@ -110,13 +111,12 @@ def emit_run(
     for intent in intents:
         if intent.seq not in answered:
             emit(probes.unanswered(intent.seq, intent.spec))
-    for line in (*run.noted(notes), *run.last_words(deaths)):
-        emit(line)
+    _emit_wrapped((*run.noted(notes), *run.last_words(deaths)))
     if told is not None:
         emit(told.text)
     if one.finding is not None:
         facts = summary.Facts(one, one.finding, seen, elapsed_s, db, attribution)
-        emit_summary(replace(summary.summary(facts), commands=tuple(next_commands(facts))))
+        emit_summary(replace(summary.summary(facts), commands=tuple(next_commands(facts))), whole=True)
     elif one.record.plan in KINDS:
         emit(f"It has not come to a finding. Where it runs no more, go on with it:\n  {resume(one, db)}")
 
@@ -161,6 +161,17 @@ def _forecast_text(ahead: Forecast, at_most: int) -> str:
 def _seconds(ahead: Forecast, at_most: int) -> float:
     deaths = min(ahead.deaths, at_most)
     return (ahead.probes - deaths) * ASSUMED_PASS_S + deaths * ASSUMED_DEATH_S
+
+
+def _emit_wrapped(lines: Iterable[str]) -> None:
+    """Lines of words: at a terminal, which would break them anywhere, they break between words."""
+    if not _drawn():
+        for line in lines:
+            emit(line)
+        return
+    from fuzzer.console.panel import show_lines  # noqa: PLC0415
+
+    show_lines(console(sys.stdout), [hidden(line) for line in lines])
 
 
 def _drawn() -> bool:

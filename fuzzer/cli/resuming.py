@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Never
 
-from fuzzer.cli import attribution, comparing, conduct, measuring, provenance, questions
+from fuzzer.cli import attribution, comparing, conduct, measuring, memory, provenance, questions, sparing
 from fuzzer.cli.common import ADDRESSES, CommonFlags, flag_of, withheld
 from fuzzer.cli.session import Result
 from fuzzer.errors import Interrupted, UsageFault
@@ -57,11 +57,16 @@ def resume(name: str, db: Path, given: Mapping[str, Any]) -> Never:
     provenance.tell_commands(flags, given)
 
     async def drive(opened: session.Session, listeners: Listeners, stop: anyio.Event) -> conduct.Ending:
+        since = [] if run.status == "done" else sparing.heed(opened, run)
         if measuring.controls_of(run) and left.ended is None:
             return await measuring.resumed(opened, run, listeners, stop)
         result = left.ended
         if run.status != "done":
-            gone_on = await opened.resume(run, asked, conduct.followed(asked.question, listeners), stop)
+            question, notes = memory.with_deaths(asked.question, since)
+            for note in notes:
+                conduct.tell(listeners, note)
+            going_on = replace(asked, question=question)
+            gone_on = await opened.resume(run, going_on, conduct.followed(question, listeners), stop)
             result = result or gone_on
         assert result is not None, "a run that has ended was left with its result"
         await attribution.ask_controls(flags, left.unasked, result, listeners, stop)

@@ -87,7 +87,7 @@ async def stop_on_signals(notice: Callable[[str], None]) -> AsyncIterator[anyio.
     loop = asyncio.get_running_loop()
 
     def ask(number: signal.Signals) -> None:
-        notice(f"{number.name}: finishing this probe's row; once more leaves at once.")
+        notice(f"{number.name}: breaking this probe off; once more leaves at once.")
         requested.set()
 
     def tell(number: signal.Signals) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from itertools import takewhile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Never
@@ -31,10 +32,10 @@ AFTER_DEMO = (
 
 
 def list_worlds() -> None:
-    """One line a world that is shipped: its name and what is special about it."""
+    """Each world that is shipped: its name and all that it says of itself."""
     known = shipped()
     width = max(map(len, known))
-    emit("\n".join(f"{name:<{width}}  {_first_comment(path)}" for name, path in known.items()))
+    emit("\n".join(f"{name:<{width}}  {_described(path)}" for name, path in known.items()))
 
 
 def load(world: str) -> World:
@@ -99,6 +100,7 @@ def _asked(world: World) -> tuple[int, int]:
     return expect.lo, expect.hi
 
 
-def _first_comment(path: Path) -> str:
-    first = path.read_text(encoding="utf-8").partition("\n")[0]
-    return first.removeprefix("#").strip()
+def _described(path: Path) -> str:
+    """The comment that the file begins with, in one line."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return " ".join(line.removeprefix("#").strip() for line in takewhile(lambda line: line.startswith("#"), lines))

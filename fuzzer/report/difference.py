@@ -120,7 +120,7 @@ def _boundary(before: Side, after: Side) -> Change:
         verdict = "better"
     elif before.finding.kind in UNFAILING and _refuses(before, after):
         verdict = "worse"
-    elif any(side.finding.first_bad is None for side in _halted(before, after)):
+    elif _halted(before, after):  # also one that has both ends: the edge may lie where the other has none
         verdict = "unknown"
     return Change("boundary", _bracket_words(before.finding), _bracket_words(after.finding), verdict)
 

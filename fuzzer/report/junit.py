@@ -72,7 +72,9 @@ def _finding(suite: ET.Element, of: Dossier) -> None:
         ET.SubElement(case, "error", message=plain(f"{summary.title}: {finding.reason}", 1000))
     elif claim.mark == "failure":
         failure = ET.SubElement(case, "failure", type=finding.kind, message=plain(summary.title, 1000))
-        failure.text = "\n".join(f"{label}: {plain(text, 1000)}" for label, text in summary.rows)
+        failure.text = "\n".join(
+            f"{label}: {plain(text, 1000)}" if label else f"  {plain(text, 1000)}" for label, text in summary.rows
+        )
     elif (require := required_of(of.run)) is not None:
         ET.SubElement(case, "system-out").text = f"{summary.title}; required were {tokens(require)}"
 

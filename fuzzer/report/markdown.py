@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
     from fuzzer.report.dossier import Dossier
 
-_MARKUP = re.compile(r"([\\`*_{}\[\]()#+!|<>~&@:-]|(?<=www)\.)")  # the last: GitHub makes a link of it
+# A list begins only a line; without brackets parentheses are none. The last: GitHub makes a link of it.
+_MARKUP = re.compile(r"(^[+-]|[\\`*_{}\[\]#!|<>~&@:]|(?<=www)\.)")
 
 
 def markdown(of: Dossier) -> str:

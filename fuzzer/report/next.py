@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from fuzzer.finding import FindingKind, Halt
@@ -15,9 +16,11 @@ from fuzzer.store.masking import MASK
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from fuzzer.finding import Finding
     from fuzzer.report.summary import Facts
     from fuzzer.store import Run
 
+LEAST_STEP: Final = 256  # tokens, between two failures that recur
 SPENT: Final = frozenset({Halt.DEATHS, Halt.TIME})  # a budget ended it: the same question goes on with another
 
 
@@ -32,10 +35,7 @@ def next_commands(facts: Facts) -> Iterator[str]:
     elif plan == speed.PLAN and finding.kind is FindingKind.NONE:
         yield command(facts, "report", facts.run.run, "-o", "report.html")
     elif (failing := _failing_below(facts)) is not None and (finding.cap is None or finding.halt is not None):
-        ground = finding.verified_up_to or 0
-        yield _further(
-            facts, ground if 0 < ground < failing else max(1, failing // 2), failing, *_known_bad(facts, failing)
-        )
+        yield _below(facts, failing)
     elif finding.halt in SPENT and good is not None and bad is not None:
         yield _further(facts, good, bad, *_known_good(facts, good), *_known_bad(facts, bad))
     elif finding.halt in SPENT and plan == "bisect" and bad is None and (hi := _top(facts)) > (good or 0):
@@ -91,9 +91,29 @@ def _failing_below(facts: Facts) -> int | None:
     if counts_output(facts.run) or finding.halt not in {None, Halt.DEATHS, Halt.TIME}:
         return None
     killed = known_bad if isinstance(known_bad, list | tuple) else ()
-    left = [at for at in killed if (finding.verified_up_to or 0) < at <= (finding.last_good or 0)]
+    above, top = finding.verified_up_to or 0, finding.last_good or 0
+    left = [at for at in killed if isinstance(at, int) and above < at <= top]
     found = [first for first, _ in finding.islands] + left
     return min((at for at in found if at > 1), default=None)
+
+
+def _below(facts: Facts, failing: int) -> str:
+    """A search below it; but of what recurs, what reproduces it."""
+    finding, ground = facts.finding, facts.finding.verified_up_to or 0
+    if _recurs(finding):
+        own = common_of(facts.run)
+        words = ("--cap", finding.last_good, *own.words)
+        return _again(facts, "fuzz", words, own.secret, "no cap leaves out what recurs: this reproduces it")
+    start = ground if 0 < ground < failing else max(1, failing // 2)
+    return _further(facts, start, failing, *_known_bad(facts, failing))
+
+
+def _recurs(finding: Finding) -> bool:
+    """Was the search over, and two lengths were left failing that lie a power of two apart? No cap is below those."""
+    firsts = [first for first, _ in finding.islands]
+    apart = {high - low for low, high in combinations(firsts, 2)}
+    is_over = finding.cap is None and finding.halt is None and finding.last_good is not None
+    return is_over and any(step >= LEAST_STEP and step.bit_count() == 1 for step in apart)
 
 
 def _room(facts: Facts) -> int | None:

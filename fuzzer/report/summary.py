@@ -55,7 +55,7 @@ def summary(facts: Facts) -> Summary:
     """The final panel's content."""
     rows = [*_found(facts), *_evidence(facts), *_blame(facts), *_assumes(facts)]
     commands = (*next_commands(facts), command(facts, "show", facts.run.run))
-    return Summary(_title(facts), _tone(facts), tuple(_labelled_once(rows)), commands)
+    return Summary(_title(facts), _tone(facts), tuple(labelled_once(rows)), commands)
 
 
 def _found(facts: Facts) -> Iterable[tuple[str, str]]:
@@ -230,7 +230,8 @@ def _assumes(facts: Facts) -> Iterator[tuple[str, str]]:
         yield "assumes", plain(assumption)
 
 
-def _labelled_once(rows: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+def labelled_once(rows: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Each label once: the rows that go on under it have none."""
     before = ""
     for label, text in rows:
         yield ("" if label == before else label), text

@@ -29,12 +29,12 @@ MARKS = {"ok": "ok", "failed": "FAILED", "noted": "note"}
 def verify_object(
     run: Run, finding: Finding, seen: Sequence[Observation], elapsed_s: float, checks: Sequence[Check]
 ) -> dict[str, Any]:
-    """The object of `verify --json`: the finding's keys, `cap`, `holds` and `checks`."""
+    """The object of `verify --json`: the finding's keys, `cap`, `holds` (null where undecided) and `checks`."""
     return {
         **finding_object(run, finding, seen, elapsed_s),
         "schema": SCHEMA,
         "cap": run.record.question["cap"],
-        "holds": finding.cap is not None,
+        "holds": None if finding.halt is not None else finding.cap is not None,
         "checks": [asdict(check) for check in checks],
     }
 

@@ -14,7 +14,7 @@ from fuzzer.cli.acquaintance import require_same_drafter
 from fuzzer.cli.common import CommonFlags
 from fuzzer.cli.memory import last_cap, remembered
 from fuzzer.cli.publishing import gathered
-from fuzzer.cli.sparing import killed, with_deadly
+from fuzzer.cli.sparing import asked_again, killed, with_deadly
 from fuzzer.errors import AnotherEngine, Interrupted, RunStopped
 from fuzzer.events import ProbeEnded
 from fuzzer.finding import Finding, FindingKind
@@ -73,10 +73,17 @@ def gate(db: Path) -> VerifyQuestion:
 
 def test_a_gate_takes_up_what_killed_under_its_cap_as_it_was_sent(db: Path) -> None:
     assert gate(db) == GATE
-    record(db, ISLAND, KILLED)
-    record(db, None, changed(stream=False), at(49_990), at(50_001), changed(content="repeat"), plan="probe")
+    first = record(db, ISLAND, KILLED)
+    whole = changed(stream=False)
+    second = record(db, None, whole, at(49_990), at(50_001), changed(content="repeat"), plan="probe")
     record(db, None, changed(mode="chat"), plan="probe")  # this gate sends no chat
-    assert gate(db).known_bad == (Deadly(32_768, "ids", stream=False), DEADLY)
+    known = gate(db).known_bad
+    assert known == (Deadly(32_768, "ids", stream=False, run=second), DEADLY._replace(run=first))
+    assert [
+        f"run {one.run} recorded that 32768 tokens killed" in said
+        for one, said in zip(known, asked_again(gate(db)), strict=True)
+    ] == [True, True]
+    assert asked_again(QUESTION) == []
     assert VerifyQuestion.from_json(gate(db).to_json()) == gate(db)
     assert VerifyQuestion.from_json({k: v for k, v in GATE.to_json().items() if k != "known_bad"}) == GATE
 
@@ -113,9 +120,9 @@ async def test_a_gate_dies_of_what_killed_before_at_once_and_only_once(db: Path)
     async with running(Simulated.from_dict(world | island)) as target:
         flags = CommonFlags(url=target.url, db=db, mode="ids")
         async with opening.opened(flags, pace=QUICK, sample_s=0.1) as opened:
-            record(db, None, at(3_000), plan="probe", url=opened.target.url)
+            run = record(db, None, at(3_000), plan="probe", url=opened.target.url)
             question = questions.to_verify(opened, 4_096, None)
-            assert question.known_bad == (Deadly(3_000, "ids", stream=True),)
+            assert question.known_bad == (Deadly(3_000, "ids", stream=True, run=run),)
             result = await opened.run("verify", questions.Asked("verify", question), (), anyio.Event())
         assert (result.finding.kind, result.finding.first_bad, result.finding.cap) == (FindingKind.DEATH, 3_000, None)
         assert target.deaths == 1
@@ -198,7 +205,7 @@ async def test_a_comparison_that_allows_no_death_sends_nothing_that_killed(db: P
 
 
 RECORD = RunRecord("bisect", ("ctxfuzz",), URL, "m", "vllm", "bisect", "1", None, QUESTION.to_json())
-ON = Scrape(0.0, {"": 1.0}, {"vllm:prompt_tokens_total": 9.0}, draft=DraftCounts(0.0, 0.0, 0.0))
+ON = Scrape(0.0, {"": 1.0}, {"vllm:prompt_tokens_total": 9.0}, prompt_tokens=9.0, draft=DraftCounts(0.0, 0.0, 0.0))
 OFF = replace(ON, draft=None)
 
 
@@ -207,14 +214,15 @@ OFF = replace(ON, draft=None)
 )
 def test_a_run_does_not_go_on_with_a_drafter_that_was_switched(seen: Observation, now: Scrape, words: str) -> None:
     with pytest.raises(AnotherEngine, match=f"the drafter {words}"):
-        require_same_drafter(RECORD, [seen], now, was_measured=True)
-    require_same_drafter(RECORD, [seen], now, was_measured=False)
-    require_same_drafter(replace(RECORD, engine="sglang"), [seen], now, was_measured=True)
-    require_same_drafter(RECORD, [seen], None, was_measured=True)
-    require_same_drafter(RECORD, [seen], Scrape(0.0), was_measured=True)
-    require_same_drafter(RECORD, [replace(seen, outcome=Outcome.DEATH)], now, was_measured=True)
+        require_same_drafter(RECORD, [seen], now)
+    require_same_drafter(RECORD, [], now)
+    require_same_drafter(replace(RECORD, engine="sglang"), [seen], now)
+    require_same_drafter(RECORD, [seen], None)
+    for of_a_router in (Scrape(0.0), Scrape(0.0, monotone={"process_cpu_seconds_total": 3.0})):
+        require_same_drafter(RECORD, [seen], of_a_router)
+    require_same_drafter(RECORD, [replace(seen, outcome=Outcome.DEATH)], now)
     same = ON if seen.draft else OFF
-    require_same_drafter(RECORD, [seen], same, was_measured=True)
+    require_same_drafter(RECORD, [seen], same)
 
 
 @pytest.mark.anyio

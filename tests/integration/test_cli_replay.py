@@ -135,6 +135,25 @@ async def test_a_deadly_probe_is_not_sent_unless_a_death_is_allowed(died: str, t
         assert simulation.deaths == 0
 
 
+async def test_where_no_death_is_allowed_a_later_one_on_record_is_heeded_too(tmp_path: Path) -> None:
+    """What passed when it was recorded has killed the same build since."""
+    told = {"version": "1", "model": "m"}
+    async with running(World.from_dict(WELL | told)) as well:
+        port, at = int(well.url.rpartition(":")[2]), ("probe", "400", "--url", well.url)
+        assert (await quick(tmp_path, *at)).returncode == 0
+    with History.open(tmp_path / "runs.db") as history:
+        passed = f"{history.get('last').run}:2"
+    again = ("replay", passed, "--max-deaths", "0")
+    async with running(World.from_dict(WELL | told), port=port):
+        assert (await quick(tmp_path, *again)).returncode == 0
+    async with running(World.from_dict(SMALL | told), port=port) as simulation:
+        await quick(tmp_path, *at)
+        await simulation.up()
+        refused = await quick(tmp_path, *again)
+        assert (refused.returncode, b"400 tokens are not sent" in refused.stderr) == (3, True)
+        assert simulation.deaths == 1
+
+
 async def test_a_body_is_the_recorded_one_and_curl_sends_it(died: str, tmp_path: Path) -> None:
     run, _, seq = died.partition(":")
     with History.open(tmp_path / "runs.db") as history:

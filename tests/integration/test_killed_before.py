@@ -20,11 +20,13 @@ from fuzzer.model import FAIL_ON_DEFAULT, Corroboration, Outcome, Role
 from fuzzer.observation import Observation
 from fuzzer.plans.bisect import BisectQuestion
 from fuzzer.plans.verify import VerifyQuestion
+from fuzzer.preflight import Company
 from fuzzer.store import History, Intent, RunRecord, Store
 from targets.sim import running
 from targets.sim.world import World
 
 if TYPE_CHECKING:
+    from fuzzer.cli.questions import Question
     from fuzzer.cli.session import Session
     from fuzzer.events import Note
 
@@ -55,7 +57,7 @@ def record(
     late: str = "",
     version: str = "1",
     plan: str = "bisect",
-    asked: BisectQuestion | VerifyQuestion = QUESTION,
+    asked: Question = QUESTION,
     url: str = URL,
 ) -> str:
     """A run that saw this. `late`: the end of the engine that its first probe left hanging."""
@@ -71,10 +73,11 @@ def record(
     return run
 
 
-def session(db: Path, max_deaths: int = 12) -> Session:
+def session(db: Path, max_deaths: int = 12, *, drafts: bool | None = None) -> Session:
     flags = SimpleNamespace(db=db, fail_on=FAIL_ON_DEFAULT, url=URL, headers=(), max_deaths=max_deaths)
-    survey = SimpleNamespace(model="m", version="1")
-    return cast("Session", SimpleNamespace(flags=flags, target=SimpleNamespace(url=URL), survey=survey))
+    survey = SimpleNamespace(model="m", version="1", engine="vllm")
+    told = {"flags": flags, "target": SimpleNamespace(url=URL), "survey": survey, "company": Company(1, drafts=drafts)}
+    return cast("Session", SimpleNamespace(**told))
 
 
 def recalled(db: Path, **asked: Any) -> tuple[tuple[int, ...], list[Note]]:

@@ -20,6 +20,7 @@ from fuzzer.model import Corroboration, Outcome, ProbeSpec, Role
 from fuzzer.observation import Observation
 from fuzzer.plans.bisect import BisectQuestion, bisect, next_step
 from fuzzer.plans.ledger import Ledger
+from fuzzer.preflight import Company
 from fuzzer.store import History, Intent, RunRecord, Store, audit
 from targets.scrape import Scrape
 from targets.sim import running, world
@@ -257,8 +258,9 @@ async def test_a_window_that_was_fitted_to_memory_anew_is_the_same_engines(
 
 
 def recall(db: Path, question: BisectQuestion) -> BisectQuestion:
-    survey = SimpleNamespace(model="m", version="0.32.0")
-    session = SimpleNamespace(flags=CommonFlags(url=URL, db=db), target=SimpleNamespace(url=URL), survey=survey)
+    survey = SimpleNamespace(model="m", version="0.32.0", engine="vllm")
+    flags, target = CommonFlags(url=URL, db=db), SimpleNamespace(url=URL)
+    session = SimpleNamespace(flags=flags, target=target, survey=survey, company=Company(1))
     return remembered(cast("Session", session), question)[0]
 
 

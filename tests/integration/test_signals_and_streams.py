@@ -134,9 +134,9 @@ finally:
     ("signals", "code", "said"),
     [
         ("[[n], [], []]", 130, "{n}: ended; no run was under way.\n"),
-        ("[[], [n], []]", 7, "{n}: finishing this probe's row; once more leaves at once.\nsealed\n"),
-        ("[[], [n, n], []]", 130, "{n}: finishing this probe's row; once more leaves at once.\n" + LEFT.decode()),
-        ("[[], [n], [n]]", 130, "{n}: finishing this probe's row; once more leaves at once.\n"),
+        ("[[], [n], []]", 7, "{n}: breaking this probe off; once more leaves at once.\nsealed\n"),
+        ("[[], [n, n], []]", 130, "{n}: breaking this probe off; once more leaves at once.\n" + LEFT.decode()),
+        ("[[], [n], [n]]", 130, "{n}: breaking this probe off; once more leaves at once.\n"),
         ("[[], [], [n]]", 7, "sealed\n"),
         ("[[], [], [n, n]]", 130, ""),
     ],

@@ -415,4 +415,5 @@ def test_two_searches_for_the_same_edge_never_differ(true_edge: int, below: int,
     assert verdict("boundary", side(narrow), side(wide)) == "same"
     assert verdict("boundary", side(wide), side(narrow)) == "same"
     halted = replace(wide, kind=FindingKind.INCONCLUSIVE, halt=Halt.DEATHS, confidence=Confidence())
-    assert verdict("boundary", side(narrow), side(halted)) == "same"
+    assert verdict("boundary", side(narrow), side(halted)) == "unknown"
+    assert verdict("boundary", side(halted), side(narrow)) == "unknown"

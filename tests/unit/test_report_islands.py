@@ -58,6 +58,13 @@ def test_what_is_to_be_run_next_lies_below_the_lowest_island(halt: Halt | None) 
     assert "--trust-lo" not in words
 
 
+def test_what_recurs_has_no_cap_below_it_to_be_bisected() -> None:
+    holes = ((32_768, 32_768), (40_960, 40_960))
+    assert first_next(death(None, *holes))[0] == "fuzz"
+    assert first_next(death(None, *holes, halt=Halt.DEATHS))[0] == "bisect"
+    assert first_next(death(32_752, *holes))[0] == "recommend"
+
+
 def test_a_cap_below_the_island_is_there_to_be_set() -> None:
     assert first_next(death(32_752, ISLAND))[0] == "recommend"
 
