@@ -44,10 +44,12 @@ def recommend(run: str, kind: Format, without: str | None, db: Path) -> None:
     """
     from fuzzer.cli import attribution  # noqa: PLC0415  (heavy)
     from fuzzer.cli.faults import warn  # noqa: PLC0415
-    from fuzzer.cli.streams import emit  # noqa: PLC0415
+    from fuzzer.cli.streams import emit, say  # noqa: PLC0415
     from fuzzer.finding import FindingKind  # noqa: PLC0415
+    from fuzzer.report.finding import draft_tokens  # noqa: PLC0415
     from fuzzer.report.next import resume  # noqa: PLC0415
     from fuzzer.report.recommendation import Recommendation, unsettable, written  # noqa: PLC0415
+    from fuzzer.report.words import in_database  # noqa: PLC0415
     from fuzzer.store import History  # noqa: PLC0415
 
     with History.open(db) as history:
@@ -55,7 +57,7 @@ def recommend(run: str, kind: Format, without: str | None, db: Path) -> None:
         finding = found.finding
         if finding is None or finding.cap is None:
             why = "it has not come to a finding" if finding is None else finding.reason
-            then = resume(found, str(db)) if finding is None else f"ctxfuzz show {found.run}"
+            then = resume(found, str(db)) if finding is None else f"ctxfuzz show {found.run}{in_database(str(db))}"
             what = "Where it runs no more, go on with it" if finding is None else "See it"
             raise RunStopped(f"Run {found.run} recommends no cap: {why}. {what}: {then}")
         controls = attribution.recorded(db, found)
@@ -68,6 +70,8 @@ def recommend(run: str, kind: Format, without: str | None, db: Path) -> None:
         if told is None:
             raise RunStopped(f"Run {found.run}: {unsettable(found.record.engine, finding.cap)}.")
         emit(written(told, finding, kind))
+        if found.record.engine == "vllm" and draft_tokens(history.observations(found.run)):
+            say("note: where --speculative-config names a max_model_len, lower it too: else vLLM does not start")
         if finding.kind is FindingKind.INCONCLUSIVE:
             warn(RunStopped(f"run {found.run} did not come to its end: {finding.reason}"))
 

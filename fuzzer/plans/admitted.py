@@ -74,7 +74,7 @@ def admitted(question: VerifyQuestion, mode: Mode, answers: Answers) -> Iterator
             omit_max_tokens=True,
             stop_after=output + 8,
         ),
-        fits,
+        partial(_of_its_own_number, question.cap, question.fail_on),
     )
 
 
@@ -139,6 +139,16 @@ def _begins(fail_on: frozenset[Outcome], full: int, seen: Observation) -> tuple[
         return True, "refused cleanly: not so much output at once" if fits else "refused cleanly: it does not fit"
     is_well = _is_well(fail_on, seen)
     return is_well, "answered" if is_well else f"{seen.outcome}: {seen.reason}"
+
+
+def _of_its_own_number(cap: int, fail_on: frozenset[Outcome], seen: Observation) -> tuple[bool, str]:
+    """Is it the right answer where the number is the server's own? Older vLLMs take 16, and refuse what is too much."""
+    if seen.outcome is Outcome.REJECTED:
+        return True, "refused cleanly: the number that the server takes by itself does not fit"
+    total = seen.length + (seen.completion_tokens or 0)
+    if _is_well(fail_on, seen) and total > cap:
+        return False, f"answered with {total} tokens in all: the cap is not in force"
+    return _begins(fail_on, cap, seen)
 
 
 def held_to(cap: int, fail_on: frozenset[Outcome], seen: Observation) -> tuple[bool, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -23,6 +24,9 @@ from tests.engines.keeping import Engine
 
 Tell = Callable[[Pulse, str], None]
 
+# An engine outlives whoever holds it: a number that came before is a prompt that its prefix cache knows.
+NUMBERS = itertools.count(1)
+
 
 @dataclass(frozen=True, slots=True)
 class Subject:
@@ -37,7 +41,7 @@ class Subject:
     ) -> tuple[Evidence, Verdict]:
         """One probe as the driver runs it, but for the record."""
         standing = standing or Standing()
-        evidence = await gather(self.rig, await prepare(self.rig, spec, standing, 1), standing, tell)
+        evidence = await gather(self.rig, await prepare(self.rig, spec, standing, next(NUMBERS)), standing, tell)
         return evidence, judge(evidence)
 
     async def inspection(self) -> Inspection:

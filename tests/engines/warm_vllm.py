@@ -16,6 +16,7 @@ import runpy
 import signal
 import sys
 import time
+import traceback
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -98,6 +99,9 @@ def _serve(arguments: list[str]) -> NoReturn:
         code = 0
     except SystemExit as left:
         code = left.code if isinstance(left.code, int) else 1
+    except BaseException:
+        traceback.print_exc()  # which nobody sees after the exit below
+        raise
     finally:
         sys.stdout.flush()
         sys.stderr.flush()

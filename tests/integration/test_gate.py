@@ -91,6 +91,7 @@ async def test_from_the_edge_to_its_cause_its_cap_and_the_gate(tmp_path: Path) -
     assert json.loads(shown.stdout)["attribution"] == edge["attribution"]
 
     flags = await ctxfuzz(tmp_path, "recommend", edge["run"])
+    assert b"--speculative-config names a max_model_len, lower it too" in flags.stderr
     assert flags.stdout.decode() == "--max-model-len 288\n"
     split = await ctxfuzz(tmp_path, "recommend", edge["run"], "--format", "litellm")
     assert f'api_base: "{control.url}/v1"'.encode() in split.stdout

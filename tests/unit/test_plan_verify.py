@@ -116,6 +116,33 @@ def test_a_server_that_dies_of_the_number_asked_for_does_not_hold_its_cap() -> N
     assert f"64 + {CAP - 64}" in played.finding.reason
 
 
+@pytest.mark.parametrize("output", [1, 8, 15])
+def test_a_server_that_takes_a_number_of_its_own_and_refuses_what_does_not_fit_holds_its_cap(output: int) -> None:
+    """vLLM before 0.30 adds 16 of its own where the number is left out."""
+    world = World(limit=CAP, style="sum")
+
+    def answer(spec: ProbeSpec) -> Observation:
+        return replace(world.answer(replace(spec, output_tokens=16) if spec.omit_max_tokens else spec), spec=spec)
+
+    asked = question(output_tokens=output)
+    played = play(verify(asked), answer)
+    assert (played.finding.kind, played.finding.cap) == (FindingKind.CLEAN_LIMIT, CAP)
+    [told] = [check for check in checks(asked, played.log) if check.name.startswith("ids") and "left out" in check.name]
+    assert told.words == "refused cleanly: the number that the server takes by itself does not fit"
+
+
+def test_a_number_of_the_servers_own_that_exceeds_the_cap_shows_that_it_is_not_in_force() -> None:
+    world = World(limit=CAP)
+
+    def answer(spec: ProbeSpec) -> Observation:
+        seen = world.answer(spec)
+        return replace(seen, completion_tokens=40) if spec.omit_max_tokens else seen
+
+    played = play(verify(question()), answer)
+    assert played.finding.cap is None
+    assert "the cap is not in force" in played.finding.reason
+
+
 def test_a_server_that_bounds_the_number_alone_holds_its_cap() -> None:
     world = World(limit=CAP)
 
