@@ -27,6 +27,7 @@ from fuzzer.measure.reading import Mark
 from fuzzer.measure.scatter import Spread
 from fuzzer.measure.speed import Measured
 from fuzzer.model import Role, Settings
+from fuzzer.plans.question import BisectQuestion
 from fuzzer.plans.speed import SpeedQuestion
 from fuzzer.report.speed import Arm, notes, rows
 from fuzzer.store import History, RunRecord, Store, audit
@@ -314,10 +315,10 @@ async def test_the_command_prints_its_table_show_prints_it_again_and_the_report_
 
 
 def remember_a_cap(db: Path, told: Mapping[str, Any], cap: int) -> None:
-    """A bisect of the same build that recommended this cap."""
+    """A bisect of the same build, and the same drafter, that recommended this cap."""
     engine, limit = told["engine"], told["advertised_max_model_len"]
     build = (told["url"], told["model"], engine["name"], "bisect", engine["version"], limit)
-    record = RunRecord("bisect", (), *build)
+    record = RunRecord("bisect", (), *build, BisectQuestion(lo=1, hi=cap + 1, draft_tokens=3).to_json())
     with Store.open(db) as store:
         run = store.begin(record)
         finding = Finding(FindingKind.DEATH, "it dies", last_good=cap, first_bad=cap + 1, cap=cap)
