@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from fuzzer.breaker import meets_breaker
-from fuzzer.canary import TOKENS_IN, sing
-from fuzzer.counting import looks_odd
-from fuzzer.encore import is_called_for, sung_twice
+from fuzzer.before.recount import is_withheld
 from fuzzer.errors import Interrupted
 from fuzzer.heed import unless
-from fuzzer.patience import Patience, outlast
+from fuzzer.lifetime.canary import TOKENS_IN, sing
+from fuzzer.lifetime.encore import is_called_for, sung_twice
+from fuzzer.lifetime.patience import Patience, outlast
+from fuzzer.outcome.breaker import meets_breaker
+from fuzzer.outcome.counting import looks_odd
+from fuzzer.outcome.readiness import came_whole, is_still_there, meets_shut_door
+from fuzzer.outcome.song import missed_canary
+from fuzzer.outcome.vitals import health_went_down, may_still_work
 from fuzzer.prompts.recipe import Recipe
-from fuzzer.readiness import came_whole, is_still_there, meets_shut_door
-from fuzzer.recount import is_withheld
-from fuzzer.song import missed_canary
 from fuzzer.standing import in_flight, unseen_output
-from fuzzer.vitals import health_went_down, may_still_work
 from fuzzer.watch import GRACE_INTERVAL_S, TURNS, TURNS_WITHIN_S, Pulse, grace
 from targets.base import Fault
 from targets.scrape import Scrape, drafted, mixed

@@ -10,23 +10,23 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Protocol
 
-from fuzzer import comeback
-from fuzzer.account import Account
 from fuzzer.aftermath import look_again
-from fuzzer.comeback import LONG_WAIT_S, Comeback
 from fuzzer.errors import Interrupted
 from fuzzer.events import EngineDied, Note, ProbeEnded, ProbeProgress, ProbeStarted
 from fuzzer.lastwords import LastWords
-from fuzzer.lives import Lives
+from fuzzer.lifetime import comeback
+from fuzzer.lifetime.account import Account
+from fuzzer.lifetime.comeback import LONG_WAIT_S, Comeback
+from fuzzer.lifetime.lives import Lives
 from fuzzer.model import Corroboration, Outcome, Role
 from fuzzer.observe import observe
 from fuzzer.outcome import judge
-from fuzzer.poison import with_poison
+from fuzzer.outcome.poison import with_poison
+from fuzzer.outcome.untokenized import Untokenized
 from fuzzer.probe import gather, gather_unsent
 from fuzzer.prompts.errors import TokenizerLost
 from fuzzer.rig import prepare, unsent
 from fuzzer.standing import Standing, in_flight, unseen_output
-from fuzzer.untokenized import Untokenized
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

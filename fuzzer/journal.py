@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fuzzer.evidence import Evidence, Verdict
-    from fuzzer.relapse import Relapse
-    from fuzzer.revival import Revival
+    from fuzzer.lifetime.relapse import Relapse
+    from fuzzer.lifetime.revival import Revival
     from fuzzer.rig import Prepared
     from fuzzer.store import History, Store
 

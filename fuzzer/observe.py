@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from fuzzer.cached import cached_tokens
-from fuzzer.clocks import cut_late, failed_late, was_lost
-from fuzzer.garble import REPLACEMENT, leaks, repeats, runs_out
 from fuzzer.model import WELL, Baseline, Outcome
 from fuzzer.observation import Generated, Observation
-from fuzzer.song import missed_canary
+from fuzzer.outcome.cached import cached_tokens
+from fuzzer.outcome.clocks import cut_late, failed_late, was_lost
+from fuzzer.outcome.garble import REPLACEMENT, leaks, repeats, runs_out
+from fuzzer.outcome.song import missed_canary
 from targets.bodies import visible
 from targets.gateways import deployment
 from targets.scrape import counted, went_on

@@ -14,9 +14,9 @@ import anyio
 
 from fuzzer.aftermath import aftermath
 from fuzzer.companions import Company, accompany
-from fuzzer.ending import breaks_off
 from fuzzer.evidence import Evidence
 from fuzzer.heard import heard
+from fuzzer.outcome.ending import breaks_off
 from fuzzer.standing import in_flight, unseen_output
 from fuzzer.watch import Pulse, poll_health, watch
 from targets.base import Fault, Reply

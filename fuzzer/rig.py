@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from fuzzer.before.recount import Recount
 from fuzzer.model import Baseline, ProbeSpec, Settings
 from fuzzer.prompts.recipe import Recipe
-from fuzzer.recount import Recount
 from fuzzer.watch import scrape
 from targets.base import Generation, Prompt
 from targets.target import Target

@@ -9,15 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from fuzzer.counting import Counts
 from fuzzer.lastwords import same_bug
 from fuzzer.model import WELL, Corroboration, Outcome, Role
 from fuzzer.observation import Observation
-from fuzzer.yardsticks import learnt, likest, sets_one, yardstick
+from fuzzer.outcome.counting import Counts
+from fuzzer.outcome.yardsticks import learnt, likest, sets_one, yardstick
 
 if TYPE_CHECKING:
     from fuzzer.model import Baseline, ProbeSpec
-    from fuzzer.yardsticks import Yardsticks
+    from fuzzer.outcome.yardsticks import Yardsticks
     from targets.base import Mode
 
 SHORTEST_DEADLINE_S = 60.0

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from fuzzer.comeback import same_window
 from fuzzer.errors import AnotherEngine
+from fuzzer.lifetime.comeback import same_window
 from fuzzer.model import WELL
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from fuzzer.before.preflight import SAMPLE_S
 from fuzzer.cli import attribution, memory, opening, questions, session, sparing
 from fuzzer.errors import UsageFault
 from fuzzer.measure import sameness
 from fuzzer.model import Role
 from fuzzer.plans.same import SameQuestion, up_to
-from fuzzer.preflight import SAMPLE_S
 from fuzzer.prompts.page import NEEDLES
 from fuzzer.report.same import Control
 from fuzzer.store import NoSuchRun

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Never
 import anyio
 import click
 
-from fuzzer import inspector
+from fuzzer.before import inspector
+from fuzzer.before.inspection import Beyond, Facts, Inspection, conclude
 from fuzzer.cli import conduct, opening, questions, results, session
 from fuzzer.cli.exits import Exit
 from fuzzer.cli.secrecy import hidden
@@ -19,7 +20,6 @@ from fuzzer.cli.streams import emit, say
 from fuzzer.cli.watching import console, is_dumb, watching
 from fuzzer.errors import Interrupted, UsageFault
 from fuzzer.events import Note
-from fuzzer.inspection import Beyond, Facts, Inspection, conclude
 from fuzzer.model import Role, Settings
 from fuzzer.prompts import PromptSource
 from fuzzer.report import inspection

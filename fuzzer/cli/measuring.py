@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from fuzzer.baton import Baton
+from fuzzer.before.preflight import SAMPLE_S
 from fuzzer.cli import attribution, opening, questions, session
 from fuzzer.errors import CtxfuzzError
 from fuzzer.events import Event, Note, RunEnded, RunStarted
@@ -22,7 +23,6 @@ from fuzzer.finding import FindingKind
 from fuzzer.measure.speed import Cell
 from fuzzer.model import Role
 from fuzzer.plans.speed import SpeedQuestion, place_of
-from fuzzer.preflight import SAMPLE_S
 from fuzzer.report.speed import PLAN, TARGET, Arm
 from fuzzer.store import History, NoSuchRun
 

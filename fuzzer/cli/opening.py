@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from fuzzer.before.preflight import SAMPLE_S, Company, company
 from fuzzer.cli.secrecy import keep
 from fuzzer.cli.session import PACE, Session
 from fuzzer.errors import RunStopped
 from fuzzer.heed import unless
-from fuzzer.preflight import SAMPLE_S, Company, company
 from targets.detect import connect
 
 if TYPE_CHECKING:

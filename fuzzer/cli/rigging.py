@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from fuzzer.before.trial import Tell, untold
+from fuzzer.before.tuning import tune
 from fuzzer.enginelog import EngineLog, LogCommand, LogFile
 from fuzzer.events import Note
 from fuzzer.prompts import PromptSource
 from fuzzer.rig import Rig
-from fuzzer.trial import Tell, untold
-from fuzzer.tuning import tune
 
 if TYPE_CHECKING:
     import anyio

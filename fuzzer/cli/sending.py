@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from fuzzer.before.tuning import IdsRefused
 from fuzzer.cli import session
 from fuzzer.events import Note
-from fuzzer.tuning import IdsRefused
 
 if TYPE_CHECKING:
     import anyio

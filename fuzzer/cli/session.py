@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import anyio
 
+from fuzzer.before.preflight import Company
+from fuzzer.before.prelude import prelude
 from fuzzer.cli.acquaintance import known_again, require_same_drafter
 from fuzzer.cli.rigging import ground_of, rig_of
 from fuzzer.cli.secrecy import told
@@ -20,8 +22,6 @@ from fuzzer.finding import Finding
 from fuzzer.heed import unless
 from fuzzer.journal import StoreJournal, deaths_before_probes, last_seen_engine, measured, settle
 from fuzzer.model import Settings
-from fuzzer.preflight import Company
-from fuzzer.prelude import prelude
 from fuzzer.store import RunRecord, Store
 from fuzzer.watch import scrape
 

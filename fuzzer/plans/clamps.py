@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fuzzer.answered import CLAMP_SLACK
 from fuzzer.model import WELL, Outcome, Role
 from fuzzer.observation import Observation
+from fuzzer.outcome.answered import CLAMP_SLACK
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,7 +12,7 @@ from fuzzer.report.words import tokens
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fuzzer.inspection import Inspection
+    from fuzzer.before.inspection import Inspection
 
 SCHEMA: Final = "ctxfuzz.inspection/1"
 UNKNOWN: Final = "unknown"

@@ -7,12 +7,12 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from fuzzer.before.inspection import Facts, Inspection, conclude
+from fuzzer.before.inspector import idle_health, tries
+from fuzzer.before.preflight import company
 from fuzzer.evidence import Evidence, Verdict
-from fuzzer.inspection import Facts, Inspection, conclude
-from fuzzer.inspector import idle_health, tries
 from fuzzer.model import ProbeSpec, Settings
 from fuzzer.outcome import judge
-from fuzzer.preflight import company
 from fuzzer.probe import gather
 from fuzzer.prompts import PromptSource
 from fuzzer.rig import Rig, prepare

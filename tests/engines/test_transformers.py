@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from fuzzer.lifetime.revival import revive
 from fuzzer.model import Outcome, ProbeSpec, Role
-from fuzzer.revival import revive
 from targets.base import Mode
 from tests.engines import recipes
 from tests.engines.holding import Once, held

@@ -12,15 +12,15 @@ from typing import Any
 import anyio
 import pytest
 
-from fuzzer import comeback, relapse, revival
 from fuzzer.cli import opening
 from fuzzer.cli.common import CommonFlags
 from fuzzer.cli.rigging import rig_of
 from fuzzer.events import Event, Note
 from fuzzer.finding import FindingKind
+from fuzzer.lifetime import comeback, relapse, revival
+from fuzzer.lifetime.relapse import Vigil
+from fuzzer.lifetime.revival import Revival, revive
 from fuzzer.model import ProbeSpec, Role
-from fuzzer.relapse import Vigil
-from fuzzer.revival import Revival, revive
 from tests.integration.playing import play
 from tests.integration.raw import Reader, Writer, request_of, reset, serving, whole
 from tests.integration.staging import QUICK, Stage, page, staged, well

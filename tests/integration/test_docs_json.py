@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from fuzzer.before.inspection import Beyond, Facts, conclude
+from fuzzer.before.preflight import Company
 from fuzzer.cli import main, results
 from fuzzer.cli.replaying import replay_object
-from fuzzer.inspection import Beyond, Facts, conclude
 from fuzzer.model import Outcome, ProbeSpec, Role
 from fuzzer.plans.again import AgainQuestion
 from fuzzer.plans.forecast import Forecast
-from fuzzer.preflight import Company
 from fuzzer.report.inspection import inspection_object
 from fuzzer.store import History
 from targets.base import Survey

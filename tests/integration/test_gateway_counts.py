@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
+from fuzzer.before.tuning import tune
 from fuzzer.cli import exits, opening, questions, session
 from fuzzer.cli.common import CommonFlags
-from fuzzer.counting import SHORT_LENGTHS
 from fuzzer.errors import Interrupted, RunStopped
 from fuzzer.finding import FindingKind, Halt
 from fuzzer.model import Outcome, Settings
+from fuzzer.outcome.counting import SHORT_LENGTHS
 from fuzzer.prompts import PromptSource
 from fuzzer.rig import Rig
 from fuzzer.store import History
-from fuzzer.tuning import tune
 from targets.detect import connect
 from tests.integration.playing import play
 from tests.integration.raw import Writer, chunk

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from click.testing import CliRunner
 
+from fuzzer.before.preflight import Company
 from fuzzer.cli import main, opening, questions
 from fuzzer.cli.common import CommonFlags
 from fuzzer.cli.memory import remembered
@@ -20,7 +21,6 @@ from fuzzer.model import FAIL_ON_DEFAULT, Corroboration, Outcome, Role
 from fuzzer.observation import Observation
 from fuzzer.plans.bisect import BisectQuestion
 from fuzzer.plans.verify import VerifyQuestion
-from fuzzer.preflight import Company
 from fuzzer.store import History, Intent, RunRecord, Store
 from targets.sim import running
 from targets.sim.world import World

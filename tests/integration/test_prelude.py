@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from fuzzer.prelude import Prelude
+from fuzzer.before.prelude import Prelude
 from fuzzer.store import History, Store, audit
 from targets import patience
 from targets.base import Fault, Reply

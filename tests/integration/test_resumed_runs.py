@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import anyio
 import pytest
 
+from fuzzer.before.preflight import Company
 from fuzzer.cli import opening, questions
 from fuzzer.cli.common import CommonFlags
 from fuzzer.cli.memory import remembered
@@ -20,7 +21,6 @@ from fuzzer.model import Corroboration, Outcome, ProbeSpec, Role
 from fuzzer.observation import Observation
 from fuzzer.plans.bisect import BisectQuestion, bisect, next_step
 from fuzzer.plans.ledger import Ledger
-from fuzzer.preflight import Company
 from fuzzer.store import History, Intent, RunRecord, Store, audit
 from targets.scrape import Scrape
 from targets.sim import running, world

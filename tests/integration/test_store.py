@@ -24,10 +24,10 @@ from hypothesis import strategies as st
 from fuzzer.evidence import Canary
 from fuzzer.finding import Confidence, Finding, FindingKind, Flaky
 from fuzzer.journal import StoreJournal, settle
+from fuzzer.lifetime.relapse import Relapse
+from fuzzer.lifetime.revival import Revival
 from fuzzer.model import Corroboration, Outcome, ProbeSpec, Role
 from fuzzer.observation import Observation
-from fuzzer.relapse import Relapse
-from fuzzer.revival import Revival
 from fuzzer.store import History, Intent, NoSuchRun, RunRecord, Store, StoreError, TargetLocked
 from fuzzer.store.errors import Unreadable
 from fuzzer.store.lock import holder

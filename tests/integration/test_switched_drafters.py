@@ -9,6 +9,7 @@ import anyio
 import pytest
 from click.testing import CliRunner
 
+from fuzzer.before.preflight import read
 from fuzzer.cli import main, opening, questions
 from fuzzer.cli.common import CommonFlags
 from fuzzer.cli.memory import last_cap, remembered
@@ -17,7 +18,6 @@ from fuzzer.cli.publishing import gathered
 from fuzzer.cli.sparing import killed
 from fuzzer.journal import STARTS, measured
 from fuzzer.observation import Observation
-from fuzzer.preflight import read
 from fuzzer.store import History, Intent, RunRecord, Store
 from fuzzer.store.errors import Unreadable
 from targets.scrape import DraftCounts, Scrape

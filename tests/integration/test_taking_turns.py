@@ -12,8 +12,8 @@ import pytest
 
 from fuzzer.cli.common import CommonFlags
 from fuzzer.cli.session import Result
-from fuzzer.encore import is_called_for
 from fuzzer.evidence import Canary
+from fuzzer.lifetime.encore import is_called_for
 from fuzzer.model import Role
 from tests.integration.playing import play
 from tests.integration.raw import Writer, whole

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 import targets.sim
-from fuzzer.canary import sing
 from fuzzer.cli import opening, questions, session
 from fuzzer.cli.common import CommonFlags
 from fuzzer.cli.exits import Exit, exit_of
 from fuzzer.finding import FindingKind, Halt
+from fuzzer.lifetime.canary import sing
 from fuzzer.model import Corroboration
 from fuzzer.prompts import PromptSource
 from fuzzer.prompts.recipe import Recipe

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 
+from fuzzer.before.tuning import tune
 from fuzzer.cli.common import CommonFlags
 from fuzzer.errors import RunStopped
 from fuzzer.evidence import Canary
@@ -14,7 +15,6 @@ from fuzzer.finding import FindingKind
 from fuzzer.model import Settings
 from fuzzer.prompts import PromptSource
 from fuzzer.rig import Rig
-from fuzzer.tuning import tune
 from targets.detect import connect
 from targets.sim import running
 from targets.sim.world import World

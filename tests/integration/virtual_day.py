@@ -32,11 +32,11 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from fuzzer.before.preflight import Company
 from fuzzer.cli import questions, session
 from fuzzer.cli.common import CommonFlags
 from fuzzer.events import Event, ProbeEnded
 from fuzzer.plans.question import BisectQuestion
-from fuzzer.preflight import Company
 from targets.base import Fault, Generation, Health, ProxySign, Refusal, Reply, Survey, Usage
 from targets.scrape import Scrape
 from targets.vllm import VLLM

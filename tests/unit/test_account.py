@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from fuzzer.account import MOST_ALONE, Account
 from fuzzer.events import EngineDied, Event
 from fuzzer.evidence import Canary
+from fuzzer.lifetime.account import MOST_ALONE, Account
+from fuzzer.lifetime.relapse import Relapse
+from fuzzer.lifetime.revival import Revival
 from fuzzer.model import Corroboration, Outcome, ProbeSpec, Role
 from fuzzer.observation import Observation
-from fuzzer.relapse import Relapse
-from fuzzer.revival import Revival
 
 ALONE = Relapse(Corroboration.PROVEN, "another process")
 OF_A_CANARY = Relapse(Corroboration.PROVEN, "another process", Canary(ok=False, duration_s=0.1, fault="cut"))

@@ -11,8 +11,8 @@ from fuzzer.evidence import Canary
 from fuzzer.model import Baseline, Corroboration, Outcome, ProbeSpec, Role
 from fuzzer.observation import Observation
 from fuzzer.outcome import judge
+from fuzzer.outcome.yardsticks import learnt
 from fuzzer.store import codec
-from fuzzer.yardsticks import learnt
 from targets.answer import Answer
 from targets.base import Fault, Generation, Prompt, Reply, ServerError
 from targets.exchange import Exchange

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from fuzzer.breaker import WAS_TRIPPED, meets_breaker
 from fuzzer.evidence import Canary
 from fuzzer.model import Corroboration, Outcome
 from fuzzer.outcome import judge
+from fuzzer.outcome.breaker import WAS_TRIPPED, meets_breaker
 from targets.base import Refusal
 from targets.overloads import names_a_breaker
 from tests.unit.test_outcome import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fuzzer.canary import _of_ours
 from fuzzer.evidence import Canary
+from fuzzer.lifetime.canary import _of_ours
 from fuzzer.model import Baseline
 from targets.base import Reply, ServerError
 

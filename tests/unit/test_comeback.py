@@ -8,12 +8,12 @@ from typing import Any
 import anyio
 import pytest
 
-from fuzzer import comeback
-from fuzzer.account import Account
-from fuzzer.comeback import Comeback
+from fuzzer.lifetime import comeback
+from fuzzer.lifetime.account import Account
+from fuzzer.lifetime.comeback import Comeback
+from fuzzer.lifetime.revival import Revival
 from fuzzer.model import Outcome, ProbeSpec, Role
 from fuzzer.observation import Observation
-from fuzzer.revival import Revival
 from fuzzer.standing import Standing
 from tests.unit.test_account import NoJournal
 

@@ -10,7 +10,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from fuzzer.counting import (
+from fuzzer.evidence import Evidence
+from fuzzer.model import Outcome, ProbeSpec, Role
+from fuzzer.outcome import judge
+from fuzzer.outcome.counting import (
     SHORT_LENGTHS,
     Counts,
     adds_up,
@@ -20,9 +23,6 @@ from fuzzer.counting import (
     of_another_tokenizer,
     tells_nothing,
 )
-from fuzzer.evidence import Evidence
-from fuzzer.model import Outcome, ProbeSpec, Role
-from fuzzer.outcome import judge
 from targets.base import Mode, Reply, Usage
 
 LENGTHS = st.integers(1, 1_000_000).filter(lambda length: length not in SHORT_LENGTHS)

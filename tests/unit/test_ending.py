@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fuzzer.ending import breaks_off
 from fuzzer.model import Baseline
+from fuzzer.outcome.ending import breaks_off
 from tests.unit.test_outcome import answer
 
 SAYS_WHY = Baseline(says_why=True)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzzer.garble import garbled, repeats, runs_out, spoken
 from fuzzer.model import Baseline
+from fuzzer.outcome.garble import garbled, repeats, runs_out, spoken
 from targets.base import Reply, Usage
 
 

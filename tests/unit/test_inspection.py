@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from fuzzer.inspection import Beyond, Drafter, Facts, Try, conclude, drafter, health_words, prefix_cache
-from fuzzer.preflight import Company
+from fuzzer.before.inspection import Beyond, Drafter, Facts, Try, conclude, drafter, health_words, prefix_cache
+from fuzzer.before.preflight import Company
 from fuzzer.report.inspection import as_text, inspection_object
 from targets.base import Fault, Health, Reply, Survey, Usage
 from targets.scrape import DraftCounts, Scrape

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from fuzzer.before.preflight import read as company
 from fuzzer.evidence import Canary, Evidence, Verdict
-from fuzzer.lives import Lives, Turns
+from fuzzer.lifetime.lives import Lives, Turns
 from fuzzer.model import Outcome, ProbeSpec, Role
-from fuzzer.preflight import read as company
 from targets.base import Reply
 from targets.scrape import Scrape, mixed, restarted, went_on
 

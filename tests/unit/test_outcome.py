@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fuzzer.evidence import Canary, Evidence
 from fuzzer.model import Baseline, Corroboration, Outcome, ProbeSpec, Role
 from fuzzer.outcome import judge
-from fuzzer.vitals import contended
+from fuzzer.outcome.vitals import contended
 from targets import proxies
 from targets.base import Fault, Health, ProxySign, Refusal, Reply, ServerError, Usage
 from targets.bodies import server_error

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from fuzzer.evidence import Canary
-from fuzzer.patience import Patience
+from fuzzer.lifetime.patience import Patience
 
 REFUSED = Canary(ok=False, duration_s=0.0, fault="refused")
 BUSY = Canary(ok=False, duration_s=0.0, status=429, busy=True)

@@ -9,7 +9,7 @@ import pytest
 from fuzzer.evidence import Canary, Evidence, Verdict
 from fuzzer.model import Outcome, ProbeSpec, Role
 from fuzzer.outcome import judge
-from fuzzer.poison import with_poison
+from fuzzer.outcome.poison import with_poison
 from targets.base import Reply, Usage
 
 BANGS = "the answer is one token over and over ('!!!!!!!!')"

@@ -7,8 +7,8 @@ from itertools import pairwise
 import pytest
 
 from fuzzer.evidence import Canary
+from fuzzer.lifetime.relapse import FIRST_PATIENCE_S, LONGEST_PATIENCE_S, Look, Vigil
 from fuzzer.model import Corroboration
-from fuzzer.relapse import FIRST_PATIENCE_S, LONGEST_PATIENCE_S, Look, Vigil
 from targets.base import Fault, Health
 from targets.scrape import Scrape
 

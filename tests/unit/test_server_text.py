@@ -18,8 +18,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fuzzer import lastwords, wording
-from fuzzer.preflight import read as company_of
+from fuzzer import lastwords
+from fuzzer.before.preflight import read as company_of
+from fuzzer.outcome import wording
 from fuzzer.report.plain import plain
 from fuzzer.store.masking import masked_argv, masked_text, masked_url
 from targets import bodies, overloads, proxies, refusals

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fuzzer import lastwords, wording
+from fuzzer import lastwords
+from fuzzer.outcome import wording
 from fuzzer.report.plain import plain
 from fuzzer.store.masking import MASK, Secrets
 from targets.base import Reply, ServerError

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzzer.preflight import read as company
+from fuzzer.before.preflight import read as company
 from targets.metrics import scrape
 from targets.scrape import DraftCounts, Scrape, counted, restarted, went_on
 

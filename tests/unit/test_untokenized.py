@@ -9,8 +9,8 @@ import pytest
 from fuzzer.evidence import Canary, Evidence, Verdict
 from fuzzer.model import Corroboration, Outcome, ProbeSpec, Role
 from fuzzer.observation import Observation
-from fuzzer.untokenized import LOST as TAKEN
-from fuzzer.untokenized import Untokenized
+from fuzzer.outcome.untokenized import LOST as TAKEN
+from fuzzer.outcome.untokenized import Untokenized
 from targets.base import Fault, Health, Mode, ProxySign, Reply
 from targets.scrape import Scrape
 

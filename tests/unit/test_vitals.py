@@ -9,7 +9,7 @@ import pytest
 from fuzzer.evidence import Canary, Evidence
 from fuzzer.model import Baseline, Outcome, ProbeSpec, Role
 from fuzzer.outcome import judge
-from fuzzer.vitals import health_went_down
+from fuzzer.outcome.vitals import health_went_down
 from targets.base import Fault, Health, Reply, ServerError
 
 GREEN = Health(0.0, 200)

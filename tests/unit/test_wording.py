@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fuzzer.wording import (
+from fuzzer.outcome.wording import (
     SHOWN_CHARS,
     is_in_nobodys_words,
     names_one_of,

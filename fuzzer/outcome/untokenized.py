@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from fuzzer.evidence import Verdict
 from fuzzer.model import Corroboration, Outcome
 from fuzzer.outcome import judge
-from fuzzer.song import serves
+from fuzzer.outcome.song import serves
 
 if TYPE_CHECKING:
     from fuzzer.evidence import Evidence

@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from fuzzer.canary import ask
 from fuzzer.errors import Interrupted
 from fuzzer.evidence import Canary
 from fuzzer.heed import unless
+from fuzzer.lifetime.canary import ask
 
 if TYPE_CHECKING:
     from fuzzer.rig import Rig

@@ -11,8 +11,8 @@ from fuzzer.errors import CtxfuzzError, Interrupted, TargetLost
 from fuzzer.evidence import Evidence
 from fuzzer.model import Corroboration, ProbeSpec, Role
 from fuzzer.observe import signature
+from fuzzer.outcome.vitals import death_proof, line_was_lost
 from fuzzer.prompts.errors import PromptError, TokenizerLost
-from fuzzer.vitals import death_proof, line_was_lost
 from fuzzer.watch import GRACE_INTERVAL_S, Pulse, grace, scrape
 from targets.base import Fault, Reply
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fuzzer.model import Outcome
-from fuzzer.song import describe_canary
+from fuzzer.outcome.song import describe_canary
 
 if TYPE_CHECKING:
     from fuzzer.evidence import Evidence, Verdict

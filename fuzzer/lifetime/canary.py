@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import anyio
 
 from fuzzer.evidence import Canary
-from fuzzer.garble import garbled, spoken
 from fuzzer.heard import heard
 from fuzzer.model import Baseline
+from fuzzer.outcome.garble import garbled, spoken
 from fuzzer.prompts.errors import TokenizerLost
 from fuzzer.watch import ABSENT_S
 from targets.base import Generation

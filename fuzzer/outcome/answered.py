@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fuzzer.cached import certainly_cached
-from fuzzer.counting import ASK_THE_ENGINE, expected, of_another_tokenizer
-from fuzzer.ending import at_length, by_itself
 from fuzzer.evidence import Verdict
-from fuzzer.garble import garbled, spoken
 from fuzzer.model import Outcome
-from fuzzer.vitals import contended
+from fuzzer.outcome.cached import certainly_cached
+from fuzzer.outcome.counting import ASK_THE_ENGINE, expected, of_another_tokenizer
+from fuzzer.outcome.ending import at_length, by_itself
+from fuzzer.outcome.garble import garbled, spoken
+from fuzzer.outcome.vitals import contended
 
 if TYPE_CHECKING:
     from fuzzer.evidence import Evidence

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fuzzer.readiness import meets_shut_door
-from fuzzer.wording import tells_of_failure
+from fuzzer.outcome.readiness import meets_shut_door
+from fuzzer.outcome.wording import tells_of_failure
 from targets.base import Fault
 from targets.failures import names_breakage
 from targets.scrape import counted

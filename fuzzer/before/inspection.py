@@ -11,7 +11,7 @@ from targets.base import Health, Mode, Reply, Survey
 from targets.scrape import DraftCounts, Scrape
 
 if TYPE_CHECKING:
-    from fuzzer.preflight import Company
+    from fuzzer.before.preflight import Company
 
 Method = Literal["lookup", "learned", "none", "unknown"]
 _START = "process_start_time_seconds"  # other start marks (llama.cpp's header) are no time of day

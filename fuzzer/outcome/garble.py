@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from fuzzer.ending import by_itself
+from fuzzer.outcome.ending import by_itself
 
 if TYPE_CHECKING:
     from fuzzer.model import Baseline

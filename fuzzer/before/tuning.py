@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fuzzer.counting import ASK_THE_ENGINE, SHORT_LENGTHS, adds_up, counts_otherwise, in_words, is_odd
+from fuzzer.before.trial import trial, untold
 from fuzzer.errors import RunStopped
+from fuzzer.outcome.counting import ASK_THE_ENGINE, SHORT_LENGTHS, adds_up, counts_otherwise, in_words, is_odd
 from fuzzer.prompts.calibration import adds_up as adds_up_to_words
 from fuzzer.prompts.calibration import room
 from fuzzer.prompts.recipe import HEAD, Recipe
-from fuzzer.trial import trial, untold
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from fuzzer.before.trial import Tell
     from fuzzer.rig import Rig
-    from fuzzer.trial import Tell
     from targets.base import Mode, Prompt, Reply
 
 TRIAL_TOKENS = 16

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fuzzer.breaker import meets_breaker
 from fuzzer.evidence import Verdict
 from fuzzer.model import LONGEST_NAMED_WAIT_S, Corroboration, Outcome
-from fuzzer.readiness import meets_shut_door
-from fuzzer.song import describe_canary, turned_away
-from fuzzer.vitals import health_went_down, survival_proof
+from fuzzer.outcome.breaker import meets_breaker
+from fuzzer.outcome.readiness import meets_shut_door
+from fuzzer.outcome.song import describe_canary, turned_away
+from fuzzer.outcome.vitals import health_went_down, survival_proof
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from fuzzer.evidence import Verdict
 from fuzzer.model import Corroboration, Outcome
-from fuzzer.song import canary_fails, serves, way_is_shut
-from fuzzer.vitals import death_proof, health_went_down, line_was_lost, survival_proof
-from fuzzer.wording import names_missing, names_nobody, refuses_by_failure, says_dead, words
+from fuzzer.outcome.song import canary_fails, serves, way_is_shut
+from fuzzer.outcome.vitals import death_proof, health_went_down, line_was_lost, survival_proof
+from fuzzer.outcome.wording import names_missing, names_nobody, refuses_by_failure, says_dead, words
 from targets.base import Fault
 from targets.scrape import went_on
 from targets.told import spelled

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from fuzzer.canary import sing
 from fuzzer.errors import Interrupted
 from fuzzer.evidence import Canary
 from fuzzer.heed import unless
+from fuzzer.lifetime.canary import sing
 from fuzzer.model import LONGEST_NAMED_WAIT_S
 
 if TYPE_CHECKING:

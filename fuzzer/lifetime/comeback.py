@@ -1,6 +1,6 @@
 """How does a run get its engine back, and who pays for what dies meanwhile?
 
-`fuzzer.revival` waits; here is what a run makes of it: before it goes on, and after a probe.
+`fuzzer.lifetime.revival` waits; here is what a run makes of it: before it goes on, and after a probe.
 """
 
 from __future__ import annotations
@@ -10,24 +10,24 @@ from typing import TYPE_CHECKING, Protocol
 
 import anyio
 
-from fuzzer import account
 from fuzzer.errors import AnotherEngine, Interrupted, TargetLost
 from fuzzer.events import Note, Revived, Reviving
-from fuzzer.relapse import Vigil
-from fuzzer.revival import revive
-from fuzzer.song import serves
+from fuzzer.lifetime import account
+from fuzzer.lifetime.relapse import Vigil
+from fuzzer.lifetime.revival import revive
+from fuzzer.outcome.song import serves
 from fuzzer.watch import scrape
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fuzzer.account import Account
     from fuzzer.events import Event
     from fuzzer.evidence import Evidence
-    from fuzzer.lives import Lives
+    from fuzzer.lifetime.account import Account
+    from fuzzer.lifetime.lives import Lives
+    from fuzzer.lifetime.revival import Revival
     from fuzzer.model import ProbeSpec
     from fuzzer.observation import Observation
-    from fuzzer.revival import Revival
     from fuzzer.rig import Rig
     from fuzzer.standing import Standing
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from fuzzer.before.inspection import Try
 from fuzzer.heard import heard
-from fuzzer.inspection import Try
 from fuzzer.prompts.recipe import Recipe
 from fuzzer.watch import Pulse, poll_health, scrape
 from targets.base import Fault, Generation, Health, Reply

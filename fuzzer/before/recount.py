@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fuzzer.counting import SHORT_LENGTHS
+from fuzzer.before.trial import trial
+from fuzzer.outcome.counting import SHORT_LENGTHS
 from fuzzer.prompts.errors import PromptError
 from fuzzer.prompts.recipe import Recipe
-from fuzzer.trial import trial
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from fuzzer.before.trial import Tell
     from fuzzer.rig import Rig
-    from fuzzer.trial import Tell
     from targets.base import Mode
 
 LONGEST_S = 60.0

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fuzzer.vitals import contended
+from fuzzer.outcome.vitals import contended
 
 if TYPE_CHECKING:
     from collections.abc import Callable

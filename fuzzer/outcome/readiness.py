@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fuzzer.wording import tells_of_failure
+from fuzzer.outcome.wording import tells_of_failure
 from targets.base import Fault
 from targets.scrape import START_HEADER, counted, went_on
 

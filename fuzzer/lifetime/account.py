@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from fuzzer.events import Event
+    from fuzzer.lifetime.relapse import Relapse
+    from fuzzer.lifetime.revival import Revival
     from fuzzer.observation import Observation
-    from fuzzer.relapse import Relapse
-    from fuzzer.revival import Revival
 
 
 class Journal(Protocol):

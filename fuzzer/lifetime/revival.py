@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 import anyio
 from tenacity import AsyncRetrying, retry_if_result, wait_exponential
 
-from fuzzer.canary import TOKENS_IN, sing
 from fuzzer.errors import Interrupted
 from fuzzer.evidence import Canary
 from fuzzer.heed import unless
-from fuzzer.helping import helped
+from fuzzer.lifetime.canary import TOKENS_IN, sing
+from fuzzer.lifetime.helping import helped
+from fuzzer.lifetime.relapse import Look, Vigil
+from fuzzer.outcome.song import describe_canary
 from fuzzer.prompts.recipe import Recipe
-from fuzzer.relapse import Look, Vigil
-from fuzzer.song import describe_canary
 from fuzzer.standing import Standing
 from fuzzer.watch import POLL_TIMEOUT_S
 from targets.base import Health
@@ -27,8 +27,8 @@ from targets.base import Health
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from fuzzer.lifetime.relapse import Relapse
     from fuzzer.model import ProbeSpec
-    from fuzzer.relapse import Relapse
     from fuzzer.rig import Rig
     from targets.scrape import Scrape
 

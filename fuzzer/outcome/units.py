@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fuzzer import way
-from fuzzer.wording import names_one_of, tells_of_length, tells_of_tokens, words
+from fuzzer.outcome import way
+from fuzzer.outcome.wording import names_one_of, tells_of_length, tells_of_tokens, words
 from targets.proxies import is_engines_shape
 from targets.refusals import bears_a_code, names_a_rate, names_characters
 from targets.sizes import names_only_the_whole, outgrows, setting

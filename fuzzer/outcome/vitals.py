@@ -10,8 +10,8 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from fuzzer.readiness import meets_shut_door, works_on
-from fuzzer.song import canary_fails, missed_canary, serves, turned_away
+from fuzzer.outcome.readiness import meets_shut_door, works_on
+from fuzzer.outcome.song import canary_fails, missed_canary, serves, turned_away
 from targets.base import Fault
 from targets.scrape import restarted, went_on
 

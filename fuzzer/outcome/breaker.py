@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from fuzzer.evidence import Verdict
 from fuzzer.model import Outcome
-from fuzzer.song import describe_canary
-from fuzzer.vitals import death_proof, health_went_down
+from fuzzer.outcome.song import describe_canary
+from fuzzer.outcome.vitals import death_proof, health_went_down
 from targets.overloads import names_a_breaker
 
 if TYPE_CHECKING:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fuzzer import breaker, clocks, company, noevidence, unheard, units, way
-from fuzzer.answered import answered
 from fuzzer.evidence import Verdict
 from fuzzer.model import WELL, Corroboration, Outcome
-from fuzzer.readiness import is_still_there
-from fuzzer.song import canary_fails, canary_hangs, describe_canary, serves, turned_away
-from fuzzer.vitals import (
+from fuzzer.outcome import breaker, clocks, company, noevidence, unheard, units, way
+from fuzzer.outcome.answered import answered
+from fuzzer.outcome.readiness import is_still_there
+from fuzzer.outcome.song import canary_fails, canary_hangs, describe_canary, serves, turned_away
+from fuzzer.outcome.vitals import (
     came_late,
     contended,
     death_proof,
@@ -25,7 +25,7 @@ from fuzzer.vitals import (
     silent_before,
     survival_proof,
 )
-from fuzzer.wording import is_of_its_own, refuses_by_failure, says_dead, tells_of_length, words
+from fuzzer.outcome.wording import is_of_its_own, refuses_by_failure, says_dead, tells_of_length, words
 from targets.gateways import asked_again
 from targets.told import spelled, told_status
 

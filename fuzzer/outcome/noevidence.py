@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fuzzer import unheard
 from fuzzer.evidence import Verdict
 from fuzzer.model import Corroboration, Outcome
-from fuzzer.readiness import came_whole
-from fuzzer.song import canary_fails, canary_hangs, serves, turned_away
-from fuzzer.vitals import death_proof, health_went_down, line_was_lost, survival_proof
-from fuzzer.wording import refuses_by_failure, words
+from fuzzer.outcome import unheard
+from fuzzer.outcome.readiness import came_whole
+from fuzzer.outcome.song import canary_fails, canary_hangs, serves, turned_away
+from fuzzer.outcome.vitals import death_proof, health_went_down, line_was_lost, survival_proof
+from fuzzer.outcome.wording import refuses_by_failure, words
 from targets.gateways import asked_again, stranger, untold
 from targets.overloads import in_cooldown, named_wait_s, turning_away, vouches
 from targets.replayed import bypass, replayed

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from fuzzer.evidence import Verdict
 from fuzzer.model import Corroboration, Outcome
-from fuzzer.vitals import came_late, death_proof, health_went_down, line_was_lost, survival_proof
-from fuzzer.way import LOST_STATUS
-from fuzzer.wording import is_in_nobodys_words, says_dead
+from fuzzer.outcome.vitals import came_late, death_proof, health_went_down, line_was_lost, survival_proof
+from fuzzer.outcome.way import LOST_STATUS
+from fuzzer.outcome.wording import is_in_nobodys_words, says_dead
 from targets.base import Fault
 
 if TYPE_CHECKING:

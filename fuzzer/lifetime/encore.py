@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from fuzzer.canary import sing
+from fuzzer.lifetime.canary import sing
 from fuzzer.model import Role
 
 if TYPE_CHECKING:
