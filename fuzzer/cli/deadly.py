@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from fuzzer.finding import FindingKind
 from fuzzer.model import Role
 from fuzzer.plans.drafting import drafts_more
+from fuzzer.plans.known import Deadly
 from fuzzer.plans.question import BisectQuestion
-from fuzzer.plans.verify import Deadly, VerifyQuestion
+from fuzzer.plans.verify import VerifyQuestion
 from fuzzer.report.reached import is_of_its_machine
 
 if TYPE_CHECKING:

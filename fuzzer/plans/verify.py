@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from fuzzer.finding import Finding, FindingKind, Halt
 from fuzzer.model import Outcome, ProbeSpec, Role, Side, side_of
@@ -18,6 +18,7 @@ from fuzzer.plans.admitted import Item, admitted, over, passes
 from fuzzer.plans.answers import Answers
 from fuzzer.plans.assumed import ended_early
 from fuzzer.plans.doubt import MOST_OF_A_LIST
+from fuzzer.plans.known import Deadly, deadly_of
 from fuzzer.plans.terms import SHORT, Terms
 from fuzzer.recommend import confidence_of
 
@@ -29,19 +30,6 @@ if TYPE_CHECKING:
 
 MODES: tuple[Mode, ...] = ("ids", "text", "chat")
 Result = Literal["ok", "failed", "open", "noted"]
-
-
-class Deadly(NamedTuple):
-    """A length, in tokens, that killed this very build in an earlier `run`, and how it was sent."""
-
-    length: int
-    mode: Mode
-    stream: bool
-    run: str = ""
-
-    @classmethod
-    def of(cls, seen: Observation, run: str = "") -> Deadly:
-        return cls(seen.length, seen.spec.mode, seen.spec.stream, run)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +50,7 @@ class VerifyQuestion(Terms):
     known_bad: tuple[Deadly, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "known_bad", tuple(_deadly(self.known_bad)))
+        object.__setattr__(self, "known_bad", tuple(deadly_of(self.known_bad)))
         if self.cap <= self.output_tokens + SHORT:
             raise ValueError(f"a cap of {self.cap} leaves no room for {self.output_tokens} output tokens")
 
@@ -80,13 +68,6 @@ class VerifyQuestion(Terms):
         """The lengths above the cap, nearest first."""
         known = (self.cap + 1, self.first_bad or 0, self.far)
         return tuple(sorted({length for length in known if length > self.cap}))
-
-
-def _deadly(known: object) -> Iterator[Deadly]:
-    """Each as one: JSON has lists, and a record of others may have anything."""
-    for one in known if isinstance(known, list | tuple) else ():
-        if isinstance(one, list | tuple) and len(one) == len(Deadly._fields) and isinstance(one[0], int):
-            yield Deadly(*one)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,8 @@ from fuzzer.finding import Finding, FindingKind
 from fuzzer.model import Outcome, Role
 from fuzzer.observation import Observation
 from fuzzer.plans.bisect import BisectQuestion, bisect
-from fuzzer.plans.verify import Deadly, VerifyQuestion, checks, verify
+from fuzzer.plans.known import Deadly
+from fuzzer.plans.verify import VerifyQuestion, checks, verify
 from fuzzer.store import History, RunRecord
 from targets.scrape import DraftCounts, Scrape
 from targets.sim import running

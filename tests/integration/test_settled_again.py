@@ -18,9 +18,10 @@ from fuzzer.events import Event, Note, ProbeEnded
 from fuzzer.finding import Finding, FindingKind
 from fuzzer.observation import Observation
 from fuzzer.plans.fuzz import FuzzQuestion
+from fuzzer.plans.known import Deadly
 from fuzzer.plans.same import SameQuestion
 from fuzzer.plans.sweep import SweepQuestion
-from fuzzer.plans.verify import Deadly, VerifyQuestion
+from fuzzer.plans.verify import VerifyQuestion
 from fuzzer.store import History
 from targets.sim import running
 from targets.sim.world import World
